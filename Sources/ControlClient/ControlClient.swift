@@ -89,7 +89,7 @@ public final class ControlClient {
     /// Calls a method by its name, with untyped parameters and an untyped result.
     ///
     /// - Parameter parameters: an object or an array (JSON-RPC 2.0, section 4.2), or `nil` for none.
-    public func call(method: String, parameters: JSONValue?) throws(ClientError) -> JSONValue {
+    public func call(method: String, parameters: RPCValue?) throws(ClientError) -> RPCValue {
         lastID += 1
         return try answer(to: send(RawRequest(id: lastID, method: method, params: parameters), unlimited: true))
     }
@@ -98,7 +98,7 @@ public final class ControlClient {
         let jsonrpc = "2.0"
         let id: Int64
         let method: String
-        let params: JSONValue?
+        let params: RPCValue?
     }
 
     private func send(_ request: some Encodable, unlimited: Bool) throws(ClientError) -> PendingCall {
@@ -151,7 +151,7 @@ public final class ControlClient {
         if let event = pendingEvents.popFirst() { return event }
         do throws(ClientError) {
             while true {
-                if case .event(let event) = try next(JSONValue.self, until: deadline) { return event }
+                if case .event(let event) = try next(RPCValue.self, until: deadline) { return event }
             }
         } catch .timedOut {
             return nil

@@ -11,7 +11,7 @@ import TaskQueue
 package actor ControlServer {
     /// A socket that clients connect to.
     package enum Socket: Sendable {
-        case path(SocketPath)
+        case path(ListeningSocketPath)
         /// A socket from systemd that is already listening. The server owns it from ``start()`` on.
         case descriptor(Int32)
     }

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// A socket to be created in the file system.
-package struct SocketPath: Sendable {
+package struct ListeningSocketPath: Sendable {
     /// The absolute path, of at most ``maximumLength`` bytes.
     package var path: String
     /// The permission bits of the created socket.
@@ -40,7 +40,7 @@ package enum ListeningSocketError: Error, Equatable, CustomStringConvertible {
         case .invalidPath(let path):
             "the socket's path must be absolute and without zero bytes: \(path.debugDescription)"
         case .pathTooLong(let path):
-            "the socket's path is \(path.utf8.count) bytes long; the system takes \(SocketPath.maximumLength): \(path)"
+            "the socket's path is \(path.utf8.count) bytes long; the system takes \(ListeningSocketPath.maximumLength): \(path)"
         case .notASocket(let path): "\(path) exists and is not a socket; remove it or choose another path"
         case .inUse(let path):
             "the socket \(path) is in use: another daemon may answer there; stop it, or choose another --socket"
@@ -73,7 +73,7 @@ struct ListeningSocket: Sendable {
     }
 
     /// Creates a socket whose permissions never, not even for a moment, exceed `socket.mode`.
-    init(making socket: SocketPath) throws(ListeningSocketError) {
+    init(making socket: ListeningSocketPath) throws(ListeningSocketError) {
         let path = socket.path
         _ = try Self.address(path)
         try Self.makeParent(of: path, group: socket.group)
@@ -121,7 +121,7 @@ struct ListeningSocket: Sendable {
 
     /// Binds without listening: until the permissions are set, every connection is refused.
     private static func bind(
-        _ descriptor: Int32, _ socket: SocketPath
+        _ descriptor: Int32, _ socket: ListeningSocketPath
     ) throws(ListeningSocketError) -> Made {
         let path = socket.path
         try bindPrivately(descriptor, path, mode: socket.mode)
@@ -162,7 +162,7 @@ struct ListeningSocket: Sendable {
     private static func address(_ path: String) throws(ListeningSocketError) -> sockaddr_un {
         let bytes = Array(path.utf8)
         guard bytes.first == UInt8(ascii: "/"), !bytes.contains(0) else { throw .invalidPath(path) }
-        guard bytes.count <= SocketPath.maximumLength else { throw .pathTooLong(path) }
+        guard bytes.count <= ListeningSocketPath.maximumLength else { throw .pathTooLong(path) }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }

@@ -254,7 +254,7 @@ package struct QueueHandler: ControlHandler {
     // MARK: Changes
 
     private func change(
-        _ event: TaskStanding.Event, _ selection: TaskSelectionParameters, _ caller: Caller
+        _ event: TaskLifecycle.Event, _ selection: TaskSelectionParameters, _ caller: Caller
     ) async throws -> TaskChangeResult {
         if selection.deleteFile != nil {
             throw RPCError(FieldError(field: "deleteFile", message: "belongs to task.remove"))

@@ -5,7 +5,7 @@ public struct TaskRecord: Sendable, Equatable {
     public var specification: TaskSpecification
     /// The uid of the user who added the task.
     public var owner: UInt32
-    public var standing: TaskStanding
+    public var standing: TaskLifecycle
     /// The absolute path of the downloaded file, existing or future, or of the source of an upload.
     public var path: String?
     /// Bytes known to be on disk, or bytes sent by an upload that ended.
@@ -26,7 +26,7 @@ public struct TaskRecord: Sendable, Equatable {
     public var foundChecksum: String?
 
     public init(
-        id: TaskID, specification: TaskSpecification, owner: UInt32, standing: TaskStanding, createdAt: Milliseconds
+        id: TaskID, specification: TaskSpecification, owner: UInt32, standing: TaskLifecycle, createdAt: Milliseconds
     ) {
         self.id = id
         self.specification = specification

@@ -94,7 +94,7 @@ struct Admission {
         if let id = specification.afterTask, !knows(id) {
             throw FieldError(field: "afterTask", code: .unknownTask, message: "there is no task \(id)")
         }
-        let standing = TaskStanding(
+        let standing = TaskLifecycle(
             paused: specification.paused, follows: specification.afterTask != nil, startAt: specification.startAt,
             now: now)
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
@@ -132,7 +132,7 @@ struct Admission {
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
             specification: specification, secrets: secrets, owner: owner, host: address.hostKey,
-            standing: TaskStanding(), path: path)
+            standing: TaskLifecycle(), path: path)
     }
 
     /// Refuses changes to another user's task that would send its owner's secrets to another host or store its file in

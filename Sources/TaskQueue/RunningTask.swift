@@ -17,7 +17,7 @@ final class RunningTask {
     /// The digest of the file, as given by a list of digests or a Metalink in this run.
     var foundChecksum: String?
     /// The order to end the run. The first order applies, unless a stronger one follows.
-    var order: RunConclusion.Order?
+    var order: RunOutcomePolicy.Order?
     /// The callers waiting for the conclusion. They are resumed when it has been written.
     var waiters: [CheckedContinuation<Void, Never>] = []
     var meter = RateMeter()

@@ -63,7 +63,7 @@ package actor Scheduler {
     /// The end of a run.
     private struct Finished: Sendable {
         var id: TaskID
-        var report: RunConclusion.Report
+        var report: RunOutcomePolicy.Report
         var path: String?
         var size: Int64?
         var resumeData: ResumeData?
@@ -276,8 +276,8 @@ package actor Scheduler {
         }
     }
 
-    private static func report(_ request: Request) -> RunConclusion.Report {
-        RunConclusion.Report(attempts: request.retryCount + 1, transferred: request.progress.transferredBytes)
+    private static func report(_ request: Request) -> RunOutcomePolicy.Report {
+        RunOutcomePolicy.Report(attempts: request.retryCount + 1, transferred: request.progress.transferredBytes)
     }
 
     /// Adds a task to the running ones, or gives a running task its next request.
@@ -413,7 +413,7 @@ package actor Scheduler {
         report.transferred = task.progress.transferredBytes
         report.bytesDone = progress.bytesDone
         if report.error != nil { report.beganAnew = Self.beganAnew(task.work, ending) }
-        let conclusion = RunConclusion(
+        let conclusion = RunOutcomePolicy(
             record: record, policy: settings.retry, now: clock.now(),
             hold: chooser.gate.hold(of: task.place.hostMark, now: clock.monotonic()),
             isHostAtWork: report.error != nil && isAtWork(task.place.hostMark, besides: task))

@@ -26,7 +26,7 @@ package struct ChangeOutcome: Sendable {
 extension TaskQueue {
     /// Applies `pause`, `resume`, `cancel` or `retry` to tasks.
     package func change(
-        _ event: TaskStanding.Event, _ ids: [TaskID], by caller: Caller
+        _ event: TaskLifecycle.Event, _ ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         for part in Self.parts(of: ids) {
@@ -40,7 +40,7 @@ extension TaskQueue {
     /// Applies an event to every task that matches, like ``change(_:_:by:)``. Tasks in a state that does not allow the
     /// event are skipped.
     package func change(
-        _ event: TaskStanding.Event, matching filter: TaskFilter, by caller: Caller
+        _ event: TaskLifecycle.Event, matching filter: TaskFilter, by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
@@ -115,7 +115,7 @@ extension TaskQueue {
     }
 
     private func apply(
-        _ event: TaskStanding.Event, to ids: [TaskID], by caller: Caller
+        _ event: TaskLifecycle.Event, to ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         // This check comes first, so that no task is stopped for a command that the store refuses.
         try stored { () throws(StoreError) in try self.store.checkTakes() }
@@ -131,7 +131,7 @@ extension TaskQueue {
         let result: Result<CommandOutcome, StoreError>
         switch event {
         case .pause, .cancel:
-            let order: RunConclusion.Order = event == .pause ? .pause : .cancel
+            let order: RunOutcomePolicy.Order = event == .pause ? .pause : .cancel
             (stopped, result) = await scheduler.withStopped(ids, order: order, owner: caller.scope) { stopped in
                 (stopped, await write())
             }

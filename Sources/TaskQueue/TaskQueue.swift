@@ -13,7 +13,7 @@ package final class TaskQueue: Sendable {
     let hub: EventHub
     private let currentSettings: Mutex<QueueSettings>
     private let sessions: SessionMaker
-    private let rateKeeper: RateKeeper
+    private let rateKeeper: BandwidthController
     private let housekeeper: Housekeeper
     let leftoverParts: LeftoverParts
     /// The time before the first task of this process was added.
@@ -66,7 +66,7 @@ package final class TaskQueue: Sendable {
             },
             downloadsEnded: { places in Task { await leftoverParts.note(places) } })
         self.scheduler = scheduler
-        rateKeeper = RateKeeper(
+        rateKeeper = BandwidthController(
             store: store, settings: settings, clock: clock, limiters: sessions.limiters,
             pauseChanged: { await scheduler.setPause($0) })
     }

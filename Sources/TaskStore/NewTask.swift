@@ -9,12 +9,12 @@ package struct NewTask: Sendable, Equatable {
     package var owner: UInt32
     /// The scheme, name and port of the URL.
     package var host: String
-    package var standing: TaskStanding
+    package var standing: TaskLifecycle
     /// The absolute path, if it is already known.
     package var path: String?
 
     package init(
-        specification: TaskSpecification, secrets: TaskSecrets, owner: UInt32, host: String, standing: TaskStanding,
+        specification: TaskSpecification, secrets: TaskSecrets, owner: UInt32, host: String, standing: TaskLifecycle,
         path: String? = nil
     ) {
         self.specification = specification

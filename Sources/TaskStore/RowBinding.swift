@@ -80,7 +80,7 @@ struct RowBinding {
     /// `SQLITE_TRANSIENT`: SQLite makes its own copy of the text.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
-    mutating func bind(_ standing: TaskStanding) {
+    mutating func bind(_ standing: TaskLifecycle) {
         bind(standing.state.rawValue)
         bind(standing.reason?.rawValue)
         bind(standing.notBefore)

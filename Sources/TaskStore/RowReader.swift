@@ -80,9 +80,9 @@ struct RowReader {
     }
 
     /// Returns the standing in the three columns from `first` on: state, reason, not_before.
-    func standing(_ first: Int) throws(StoreError) -> TaskStanding {
+    func standing(_ first: Int) throws(StoreError) -> TaskLifecycle {
         let state: TaskState = try word(first)
-        let standing = TaskStanding(
+        let standing = TaskLifecycle(
             state: state, reason: try wordOrNil(first + 1), notBefore: try integerOrNil(first + 2))
         guard let standing else { throw .corrupt("a task is \(state.rawValue) for a reason that this cannot have") }
         return standing
@@ -135,7 +135,7 @@ extension Database {
     }
 }
 
-extension TaskStanding {
+extension TaskLifecycle {
     /// The standing as three columns. A running task is stored as `queued`, which it is after the daemon's end.
     var arguments: [(any DatabaseValueConvertible)?] {
         [(state == .active ? .queued : state).rawValue, reason?.rawValue, notBefore]

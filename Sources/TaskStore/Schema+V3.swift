@@ -58,7 +58,7 @@ extension Schema {
                 ALTER TABLE task ADD COLUMN flow INTEGER NOT NULL DEFAULT 0;
                 ALTER TABLE task ADD COLUMN host_mark INTEGER NOT NULL DEFAULT 0;
                 ALTER TABLE task ADD COLUMN entry_mark INTEGER;
-                UPDATE task SET host_mark = host_mark(host), position = id << \(Position.shift),
+                UPDATE task SET host_mark = host_mark(host), position = id << \(QueuePosition.shift),
                     flow = (SELECT flow.id FROM flow WHERE flow.owner = task.owner AND flow.batch IS task.batch),
                     entry_mark = iif(batch IS NULL OR key IS NOT NULL, NULL, entry_mark(kind, url, url_mark, output));
                 ALTER TABLE task DROP COLUMN host;
@@ -115,7 +115,7 @@ extension Schema {
 }
 
 /// The position of a task in the order of its flow.
-enum Position {
+enum QueuePosition {
     /// The exponent of the gap between neighbours: a new task's position is its id times 2 to this power.
     static let shift: Int64 = 20
 

@@ -5,7 +5,7 @@ import TaskModel
 struct FreshTask {
     var entry: StoredEntry
     var path: String?
-    var standing: TaskStanding
+    var standing: TaskLifecycle
     /// The secrets as JSON.
     var secrets: String?
     var pieceHashes: PieceHashes?
@@ -24,7 +24,7 @@ struct FreshTask {
         afterTask = task.specification.afterTask
     }
 
-    init(entry: StoredEntry, path: String?, standing: TaskStanding, secrets: String?) throws(StoreError) {
+    init(entry: StoredEntry, path: String?, standing: TaskLifecycle, secrets: String?) throws(StoreError) {
         self.entry = entry
         self.path = path
         self.standing = standing
@@ -88,7 +88,7 @@ extension Database {
             tally?.count += 1
             bytes = bytes.addingClamped(tasks[index].rowBytes)
             row.bind(id)
-            row.bind(Position.ofNew(id))
+            row.bind(QueuePosition.ofNew(id))
             row.bind(flow)
             row.bind(Int64(owner))
             row.bind(now)

@@ -34,7 +34,7 @@ package struct TaskProgress: Sendable, Equatable {
 
 /// The result of a run of a task.
 package struct TaskConclusion: Sendable, Equatable {
-    package var standing: TaskStanding
+    package var standing: TaskLifecycle
     package var attempts: Int
     /// The number of consecutive attempts without progress.
     package var failures: Int
@@ -43,7 +43,7 @@ package struct TaskConclusion: Sendable, Equatable {
     package var finishedAt: Milliseconds?
 
     package init(
-        standing: TaskStanding, attempts: Int, failures: Int, error: TaskFailure? = nil, verified: Bool = false,
+        standing: TaskLifecycle, attempts: Int, failures: Int, error: TaskFailure? = nil, verified: Bool = false,
         finishedAt: Milliseconds? = nil
     ) {
         self.standing = standing

@@ -23,7 +23,7 @@ extension TaskStore {
     ///   - ids: any number of tasks; if a commit fails, the changes of previous commits remain.
     ///   - owner: the user whose tasks can be changed; `nil` for all users.
     package func apply(
-        _ event: TaskStanding.Event, to ids: [TaskID], owner: UInt32?, now: Milliseconds
+        _ event: TaskLifecycle.Event, to ids: [TaskID], owner: UInt32?, now: Milliseconds
     ) async throws(StoreError) -> CommandOutcome {
         try await inParts(ids, CommandOutcome()) { database, id, outcome in
             guard let head = try database.head(of: id, owner: owner) else {
@@ -87,7 +87,7 @@ extension Database {
     /// Applies a command to one task.
     ///
     /// - Throws: also ``IllegalTransition``.
-    func apply(_ event: TaskStanding.Event, to head: TaskHead, now: Milliseconds) throws {
+    func apply(_ event: TaskLifecycle.Event, to head: TaskHead, now: Milliseconds) throws {
         var head = head
         let before = head.standing
         guard try head.standing.apply(event) else { return }

@@ -57,7 +57,7 @@ extension Database {
 
     private func release(_ id: TaskID, now: Milliseconds) throws {
         let startAt = try record(id, owner: nil)?.specification.startAt
-        try setStanding(of: id, to: TaskStanding(startAt: startAt, now: now))
+        try setStanding(of: id, to: TaskLifecycle(startAt: startAt, now: now))
     }
 
     private func fail(_ head: TaskHead, after id: TaskID, _ state: TaskState?, now: Milliseconds) throws {
@@ -104,7 +104,7 @@ extension Database {
     /// - Parameter before: the task's previous standing.
     /// - Returns: the waiting standing of a task that waits for its dependency again, because it was paused or is
     ///   retried; `nil` otherwise.
-    func follow(_ id: TaskID, _ event: TaskStanding.Event, from before: TaskStanding) throws -> TaskStanding? {
+    func follow(_ id: TaskID, _ event: TaskLifecycle.Event, from before: TaskLifecycle) throws -> TaskLifecycle? {
         guard event == .resume || event == .retry else { return nil }
         let after = try firstRow("SELECT after_task FROM task_dependency WHERE task_id = ?", [id.rawValue]) {
             try $0.id(0)
@@ -115,6 +115,6 @@ extension Database {
         // task can no longer end, so waiting for it is pointless.
         let waits = exists && (event == .retry || before.state == .paused)
         try setDependency(of: id, after: waits ? after : nil)
-        return waits ? TaskStanding(follows: true) : nil
+        return waits ? TaskLifecycle(follows: true) : nil
     }
 }

@@ -66,7 +66,7 @@ extension Database {
     /// Returns a position before all tasks that are or were in any flow.
     fileprivate func firstPosition() throws -> Int64 {
         let last = try meta("first-position") ?? 0
-        let position = last.subtractingClamped(1 << Position.shift)
+        let position = last.subtractingClamped(1 << QueuePosition.shift)
         try setMeta("first-position", to: position)
         return position
     }
@@ -74,8 +74,8 @@ extension Database {
     /// Returns a position behind all tasks in any flow, and before tasks that are added later.
     fileprivate func lastPosition() throws -> Int64 {
         let newest = try newestNumber(in: "task")
-        let position = max(Position.ofNew(newest), try meta("last-position") ?? 0).addingClamped(1)
-        if position >= Position.ofNew(newest + 1) - 1 {
+        let position = max(QueuePosition.ofNew(newest), try meta("last-position") ?? 0).addingClamped(1)
+        if position >= QueuePosition.ofNew(newest + 1) - 1 {
             // About a million moves took place since the last task was added: one task id is skipped.
             try run("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'task'")
         }
@@ -104,7 +104,7 @@ extension Database {
     /// Returns a position between `next` and its predecessor in the flow; `nil` if there is no gap.
     private func room(before next: Place, leavingOut id: TaskID) throws -> Int64? {
         guard let previous = try positions(before: next, leavingOut: id, limit: 1).first else {
-            return next.position.subtractingClamped(1 << Position.shift)
+            return next.position.subtractingClamped(1 << QueuePosition.shift)
         }
         let middle = previous.position.addingClamped(next.position.subtractingClamped(previous.position) / 2)
         return middle > previous.position && middle < next.position ? middle : nil
@@ -129,7 +129,7 @@ extension Database {
         guard let farthest = crowd.last, crowd.count > 1 else { return }
         let end =
             crowd.count == limit
-            ? farthest.position : next.position.subtractingClamped(Int64(crowd.count) << Position.shift)
+            ? farthest.position : next.position.subtractingClamped(Int64(crowd.count) << QueuePosition.shift)
         let step = next.position.subtractingClamped(end) / Int64(crowd.count)
         guard step > 1 else { return }
         for (index, entry) in crowd.enumerated() {

@@ -103,7 +103,7 @@ extension TaskStore {
     ) async throws(StoreError) -> SetOutcome {
         try await writes.perform(weight: Self.rowsInCommit) { database in
             let staged = try database.stagedSet(set, owner: owner)
-            let application = SetApplication(set: set, owner: owner, batch: staged.batch, now: now)
+            let application = StagedBatchMerge(set: set, owner: owner, batch: staged.batch, now: now)
             let batches = try quota.tasksPerBatch == nil ? [] : database.batches(ofSet: set)
             // The staged data is written both to the log and to the tables.
             try self.checkRoom(for: staged.bytes.multipliedClamped(by: 2), in: database)

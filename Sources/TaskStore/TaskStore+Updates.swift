@@ -23,7 +23,7 @@ extension TaskStore {
         ) throws(FieldError) -> NewTask
 
     /// Changes a task's specification, records an event, and changes the task's standing accordingly (see
-    /// ``TaskStanding/updated(by:now:)``). Bytes and resume data are kept. A running task is treated as ready, which is
+    /// ``TaskLifecycle/updated(by:now:)``). Bytes and resume data are kept. A running task is treated as ready, which is
     /// its stored state.
     ///
     /// - Parameter owner: the user whose tasks can be changed; `nil` for all users.
@@ -90,7 +90,7 @@ extension TaskStore {
 /// The states of a task before and after a change.
 private struct UpdatePlan {
     var head: TaskHead
-    var standing: TaskStanding
+    var standing: TaskLifecycle
     var before: StoredEntry
     var after: StoredEntry
     var secretsBefore: String?
@@ -134,7 +134,7 @@ extension Database {
         guard let found, owner == nil || found.head.owner == owner else {
             return .failure(NoPlan(outcome: .unknown))
         }
-        let standing: TaskStanding
+        let standing: TaskLifecycle
         do throws(IllegalTransition) {
             standing = try found.head.standing.updated(by: changes, now: now)
         } catch {

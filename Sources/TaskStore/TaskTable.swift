@@ -34,12 +34,12 @@ extension TaskRecord {
 struct TaskHead {
     var id: TaskID
     var owner: UInt32
-    var standing: TaskStanding
+    var standing: TaskLifecycle
 
     /// The columns of ``FlowSQL/tasks``.
     static let columns = "task.id, task.owner, state, reason, not_before"
 
-    init(id: TaskID, owner: UInt32, standing: TaskStanding) {
+    init(id: TaskID, owner: UInt32, standing: TaskLifecycle) {
         self.id = id
         self.owner = owner
         self.standing = standing
@@ -73,7 +73,7 @@ extension Database {
         return owner == nil || head?.owner == owner ? head : nil
     }
 
-    func setStanding(of id: TaskID, to standing: TaskStanding) throws {
+    func setStanding(of id: TaskID, to standing: TaskLifecycle) throws {
         try run(
             "UPDATE task SET state = ?, reason = ?, not_before = ? WHERE id = ?",
             StatementArguments(standing.arguments + [id.rawValue]))

@@ -23,7 +23,7 @@ struct Dlctl: ParsableCommand {
             rejected argument; 69 no daemon; 75 timed out; 77 not permitted; 130 Ctrl-C, which ends the waiting \
             and never the task.
             """,
-        version: Release.version,
+        version: ProductVersion.version,
         groupedSubcommands: [
             CommandGroup(name: "Adding", subcommands: [Add.self, Upload.self, Queue.self]),
             CommandGroup(name: "Looking", subcommands: [List.self, Show.self, Wait.self]),

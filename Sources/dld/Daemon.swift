@@ -45,7 +45,7 @@ struct DaemonPlan: Sendable {
 
     var session: SessionConfiguration {
         var session = SessionConfiguration()
-        session.userAgent = "dld/\(Release.version)"
+        session.userAgent = "dld/\(ProductVersion.version)"
         session.connectTimeout = configuration.timeouts.connect
         session.stallTimeout = configuration.timeouts.stall
         session.proxy = configuration.network.proxy
@@ -132,7 +132,7 @@ struct Daemon: Service {
         logger.info(
             "ready",
             metadata: [
-                "version": "\(Release.version)", "socket": "\(plan.socket ?? DaemonStatus.inheritedSocket)",
+                "version": "\(ProductVersion.version)", "socket": "\(plan.socket ?? DaemonStatus.inheritedSocket)",
                 "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
             ])
         // From here on the signal is received, also while queue files are being applied.
@@ -157,7 +157,7 @@ struct Daemon: Service {
         var sockets = plan.inheritedSockets.map { ControlServer.Socket.descriptor($0) }
         if sockets.isEmpty, let path = plan.socket {
             sockets.append(
-                .path(SocketPath(path: path, mode: socket.mode, group: socket.group, replacesStale: true)))
+                .path(ListeningSocketPath(path: path, mode: socket.mode, group: socket.group, replacesStale: true)))
         }
         let started = QueueClock.system.monotonic()
         let (plan, queue, reloader, stopRequest) = (plan, queue, reloader, stopRequest)
@@ -165,7 +165,7 @@ struct Daemon: Service {
             queue: queue, descriptors: descriptors, isAdministrator: { access.rule.isAdministrator($0) },
             about: {
                 QueueHandler.About(
-                    version: Release.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
+                    version: ProductVersion.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
                     socket: plan.socket ?? DaemonStatus.inheritedSocket, stateDirectory: plan.stateDirectory,
                     downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)
             },

@@ -30,7 +30,7 @@ struct Dld: AsyncParsableCommand {
 
             SIGTERM or SIGINT ends it with all progress written down.
             """,
-        version: Release.version)
+        version: ProductVersion.version)
 
     @Option(help: ArgumentHelp("The configuration file.", valueName: "file"))
     var config: String?

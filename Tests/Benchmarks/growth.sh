@@ -20,6 +20,6 @@ sed -n '/^private func mixed/,/^}/p; /^package struct SeededGenerator/,/^}/p' Te
     sed 's/^package //; s/^    package /    /' >"$place/SeededGenerator.swift"
 cp Tests/Benchmarks/growth.swift "$place/main.swift"
 segments=Sources/Transfer/Segments
-swiftc -O -o "$place/growth" "$place"/*.swift "$segments"/ConnectionGrowth*.swift \
+swiftc -O -o "$place/growth" "$place"/*.swift "$segments"/ConnectionScaler*.swift \
     "$segments"/{Segments,LineSight,ReceivedHistory,FirstConnection,LineLesson}.swift
 "$place/growth" "${COUNT:-1000}" "${SEED:-1}" ${BENCH_CSV:+"$BENCH_CSV"} | tee "$report"

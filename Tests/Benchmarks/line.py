@@ -10,7 +10,7 @@ import random
 import time
 
 
-class Pace:
+class ThroughputMeter:
     """Bytes a second, granted in the order of asking."""
 
     def __init__(self, rate, jitter=0.0, drop=None):
@@ -41,7 +41,7 @@ class Line:
     def __init__(self, options):
         self.options = options
         self.drop = None
-        self.total = Pace(options.total * 1024, options.jitter)
+        self.total = ThroughputMeter(options.total * 1024, options.jitter)
         self.count = 0
 
     async def accept(self, reader, writer):
@@ -54,7 +54,7 @@ class Line:
         rate = options.each * 1024
         if options.slow_every and self.count % options.slow_every == 3:
             rate = (rate or options.total * 1024) / 10
-        each = Pace(rate, options.jitter, self.drop)
+        each = ThroughputMeter(rate, options.jitter, self.drop)
         # The handshake, which the kernel has already made.
         await asyncio.sleep(options.latency)
         theirs = None

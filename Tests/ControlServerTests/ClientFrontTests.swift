@@ -209,7 +209,7 @@ struct ClientFrontTests {
     ) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
-            let socket = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+            let socket = try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: false))
             try socket.listen()
             let (told, continuation) = AsyncStream<Void>.makeStream()
             let front = try ClientFront(

@@ -70,9 +70,10 @@ struct ControlServerTests {
     @Test("it serves a socket that listens already beside one that it makes, and unlinks only its own")
     func severalSockets() async throws {
         try await withTemporaryDirectory { directory in
-            let passed = try ListeningSocket(making: SocketPath(path: directory + "/passed", replacesStale: false))
+            let passed = try ListeningSocket(
+                making: ListeningSocketPath(path: directory + "/passed", replacesStale: false))
             try #require(listen(passed.descriptor, 16) == 0)
-            let made = SocketPath(path: directory + "/made", replacesStale: false)
+            let made = ListeningSocketPath(path: directory + "/made", replacesStale: false)
             let server = ControlServer(
                 configuration: .init(sockets: [.descriptor(passed.descriptor), .path(made)], authorize: { _ in true }),
                 handler: ScriptedHandler(), logger: quietLogger)
@@ -95,8 +96,8 @@ struct ControlServerTests {
     @Test("a start that fails leaves no socket behind")
     func failedStart() async throws {
         try await withTemporaryDirectory { directory in
-            let first = SocketPath(path: directory + "/first", replacesStale: false)
-            let second = SocketPath(path: directory + "/missing/sub/second", replacesStale: false)
+            let first = ListeningSocketPath(path: directory + "/first", replacesStale: false)
+            let second = ListeningSocketPath(path: directory + "/missing/sub/second", replacesStale: false)
             let server = ControlServer(
                 configuration: .init(sockets: [.path(first), .path(second)], authorize: { _ in true }),
                 handler: ScriptedHandler(), logger: quietLogger)

@@ -27,7 +27,8 @@ struct ListeningSocketTests {
     func mode(_ wanted: UInt32) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
-            let socket = try ListeningSocket(making: SocketPath(path: path, mode: wanted, replacesStale: false))
+            let socket = try ListeningSocket(
+                making: ListeningSocketPath(path: path, mode: wanted, replacesStale: false))
             #expect(try mode(path) == wanted)
             Glibc.close(socket.descriptor)
         }
@@ -49,7 +50,7 @@ struct ListeningSocketTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/dld/s"
             let socket = try ListeningSocket(
-                making: SocketPath(path: path, mode: 0o660, group: 65534, replacesStale: false))
+                making: ListeningSocketPath(path: path, mode: 0o660, group: 65534, replacesStale: false))
             #expect(try mode(path) == 0o660)
             #expect(try group(path) == 65534)
             #expect(try mode(directory + "/dld") == 0o750)
@@ -61,11 +62,12 @@ struct ListeningSocketTests {
     @Test("without a group a missing parent is made for the owner alone; a present one stays as it is")
     func parent() async throws {
         try await withTemporaryDirectory { directory in
-            let socket = try ListeningSocket(making: SocketPath(path: directory + "/new/s", replacesStale: false))
+            let socket = try ListeningSocket(
+                making: ListeningSocketPath(path: directory + "/new/s", replacesStale: false))
             #expect(try mode(directory + "/new") == 0o700)
             Glibc.close(socket.descriptor)
             chmod(directory, 0o711)
-            let beside = try ListeningSocket(making: SocketPath(path: directory + "/s", replacesStale: false))
+            let beside = try ListeningSocket(making: ListeningSocketPath(path: directory + "/s", replacesStale: false))
             #expect(try mode(directory) == 0o711)
             Glibc.close(beside.descriptor)
         }
@@ -75,15 +77,15 @@ struct ListeningSocketTests {
     func badPaths() async throws {
         try await withTemporaryDirectory { directory in
             let longest = directory + "/" + String(repeating: "s", count: 106 - directory.utf8.count)
-            let socket = try ListeningSocket(making: SocketPath(path: longest, replacesStale: false))
+            let socket = try ListeningSocket(making: ListeningSocketPath(path: longest, replacesStale: false))
             Glibc.close(socket.descriptor)
             #expect(throws: ListeningSocketError.pathTooLong(longest + "s")) {
-                try ListeningSocket(making: SocketPath(path: longest + "s", replacesStale: false))
+                try ListeningSocket(making: ListeningSocketPath(path: longest + "s", replacesStale: false))
             }
             #expect(ListeningSocketError.pathTooLong(longest + "s").description.contains("108 bytes"))
             for path in ["", "relative.sock", directory + "/a\0b"] {
                 #expect(throws: ListeningSocketError.invalidPath(path)) {
-                    try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+                    try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: false))
                 }
             }
         }
@@ -93,12 +95,12 @@ struct ListeningSocketTests {
     func stale() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
-            let dead = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+            let dead = try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: false))
             Glibc.close(dead.descriptor)
             #expect(throws: ListeningSocketError.inUse(path)) {
-                try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+                try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: false))
             }
-            let socket = try ListeningSocket(making: SocketPath(path: path, replacesStale: true))
+            let socket = try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: true))
             Glibc.close(socket.descriptor)
         }
     }
@@ -107,10 +109,10 @@ struct ListeningSocketTests {
     func alive() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
-            let living = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+            let living = try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: false))
             try #require(listen(living.descriptor, 1) == 0)
             #expect(throws: ListeningSocketError.inUse(path)) {
-                try ListeningSocket(making: SocketPath(path: path, replacesStale: true))
+                try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: true))
             }
             Glibc.close(living.descriptor)
         }
@@ -120,13 +122,13 @@ struct ListeningSocketTests {
     func notASocket() async throws {
         try await withTemporaryDirectory { directory in
             try touch(directory + "/file")
-            let real = try ListeningSocket(making: SocketPath(path: directory + "/s", replacesStale: false))
+            let real = try ListeningSocket(making: ListeningSocketPath(path: directory + "/s", replacesStale: false))
             Glibc.close(real.descriptor)
             symlink(directory + "/s", directory + "/link")
             for name in ["file", "link"] {
                 let path = directory + "/" + name
                 #expect(throws: ListeningSocketError.notASocket(path)) {
-                    try ListeningSocket(making: SocketPath(path: path, replacesStale: true))
+                    try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: true))
                 }
                 #expect(access(path, F_OK) == 0)
             }
@@ -137,10 +139,10 @@ struct ListeningSocketTests {
     func unlinking() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
-            let first = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+            let first = try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: false))
             // Both sockets exist at once, so that the second cannot reuse the first one's inode.
             rename(path, directory + "/kept")
-            let second = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+            let second = try ListeningSocket(making: ListeningSocketPath(path: path, replacesStale: false))
             first.unlinkIfMade()
             #expect(access(path, F_OK) == 0)
             second.unlinkIfMade()
@@ -153,7 +155,7 @@ struct ListeningSocketTests {
     @Test("only a listening Unix stream socket can be taken over")
     func adopting() async throws {
         try await withTemporaryDirectory { directory in
-            let made = try ListeningSocket(making: SocketPath(path: directory + "/s", replacesStale: false))
+            let made = try ListeningSocket(making: ListeningSocketPath(path: directory + "/s", replacesStale: false))
             defer { Glibc.close(made.descriptor) }
             #expect(throws: ListeningSocketError.notListening(descriptor: made.descriptor)) {
                 try ListeningSocket(adopting: made.descriptor)

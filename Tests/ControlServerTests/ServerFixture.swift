@@ -69,7 +69,7 @@ func withServer<Value>(
     try await withTemporaryDirectory { directory in
         let path = directory + "/dld.sock"
         var configuration = ControlServer.Configuration(
-            sockets: [.path(SocketPath(path: path, mode: mode, replacesStale: false))], authorize: authorize)
+            sockets: [.path(ListeningSocketPath(path: path, mode: mode, replacesStale: false))], authorize: authorize)
         limits(&configuration.limits)
         let server = ControlServer(configuration: configuration, handler: handler, logger: quietLogger)
         try await server.start()

@@ -104,14 +104,14 @@ struct TaskChangesTests {
 
     // MARK: - Resulting state
 
-    private static func standing(_ state: TaskState, _ reason: TaskReason? = nil) throws -> TaskStanding {
-        try #require(TaskStanding(state: state, reason: reason, notBefore: state == .waiting ? 500 : nil))
+    private static func standing(_ state: TaskState, _ reason: TaskReason? = nil) throws -> TaskLifecycle {
+        try #require(TaskLifecycle(state: state, reason: reason, notBefore: state == .waiting ? 500 : nil))
     }
 
     private static let now: Milliseconds = 100
-    private static let later = TaskStanding(startAt: 900, now: now)
+    private static let later = TaskLifecycle(startAt: 900, now: now)
 
-    private static func updated(_ standing: TaskStanding, _ json: String) throws -> TaskStanding {
+    private static func updated(_ standing: TaskLifecycle, _ json: String) throws -> TaskLifecycle {
         try standing.updated(by: decode(json), now: now)
     }
 
@@ -125,7 +125,7 @@ struct TaskChangesTests {
     func url(state: TaskState, reason: TaskReason?, isFreed: Bool) throws {
         let before = try Self.standing(state, reason)
         let after = try Self.updated(before, #"{"url":"http://h/b"}"#)
-        #expect(after == (isFreed ? TaskStanding() : before))
+        #expect(after == (isFreed ? TaskLifecycle() : before))
         let scheduled = try Self.updated(before, #"{"url":"http://h/b","startAt":900}"#)
         let isHeld = state == .paused && !isFreed
         #expect(scheduled == (isHeld ? before : Self.later))
@@ -143,7 +143,7 @@ struct TaskChangesTests {
     func access(json: String, isFreed: Bool) throws {
         for reason in [TaskReason.auth, .urlExpired] {
             let standing = try Self.standing(.paused, reason)
-            #expect(try Self.updated(standing, json) == (isFreed ? TaskStanding() : standing))
+            #expect(try Self.updated(standing, json) == (isFreed ? TaskLifecycle() : standing))
         }
         for standing in [try Self.standing(.failed), try Self.standing(.paused, .user)] {
             #expect(try Self.updated(standing, json) == standing)
@@ -155,7 +155,7 @@ struct TaskChangesTests {
         for json in [#"{"mirrors":["http://m/a"]}"#, #"{"checksum":"md5:0"}"#, #"{"checksum":null}"#] {
             for standing in [
                 try Self.standing(.failed), try Self.standing(.waiting, .retry), try Self.standing(.paused, .auth),
-            ] { #expect(try Self.updated(standing, json) == TaskStanding()) }
+            ] { #expect(try Self.updated(standing, json) == TaskLifecycle()) }
             let paused = try Self.standing(.paused, .user)
             #expect(try Self.updated(paused, json) == paused)
         }
@@ -163,12 +163,12 @@ struct TaskChangesTests {
 
     @Test("a time to start holds what would start before it, and its end frees what waits for it alone")
     func startAt() throws {
-        let free: [TaskStanding] = [
-            TaskStanding(), try Self.standing(.waiting, .scheduled), try Self.standing(.waiting, .retry),
+        let free: [TaskLifecycle] = [
+            TaskLifecycle(), try Self.standing(.waiting, .scheduled), try Self.standing(.waiting, .retry),
         ]
         for standing in free { #expect(try Self.updated(standing, #"{"startAt":900}"#) == Self.later) }
         for past in [#"{"startAt":null}"#, #"{"startAt":50}"#] {
-            #expect(try Self.updated(Self.standing(.waiting, .scheduled), past) == TaskStanding())
+            #expect(try Self.updated(Self.standing(.waiting, .scheduled), past) == TaskLifecycle())
             for reason in [TaskReason.retry, .network, .diskFull] {
                 let standing = try Self.standing(.waiting, reason)
                 #expect(try Self.updated(standing, past) == standing)

@@ -281,7 +281,7 @@ struct SchedulerSignsTests {
             $0.retry = RetryPolicy(attempts: 3, baseDelay: 1, maximumDelay: 60_000)
         }
         let id = try await fixture.add(server.url("/a")) { $0.paused = true }
-        var standing = TaskStanding()
+        var standing = TaskLifecycle()
         try standing.apply(.start)
         try standing.apply(.park(reason, until: manual.now + 50_000))
         _ = try await fixture.store.write(

@@ -204,7 +204,7 @@ struct TaskQueueTests {
             try await fixture.queue.page(TaskFilter(owner: 1000), after: nil, limit: 9, newest: nil, for: other).isEmpty
         )
         #expect(try await fixture.queue.counts(for: other)[.active] == 0)
-        for event in [TaskStanding.Event.pause, .resume, .cancel, .retry] {
+        for event in [TaskLifecycle.Event.pause, .resume, .cancel, .retry] {
             let outcome = try await fixture.queue.change(event, [id], by: other)
             #expect(outcome.changed == 0 && outcome.refused.map(\.id) == [id])
             #expect(outcome.refused.first?.transition == nil)

@@ -48,14 +48,14 @@ struct UploadTaskTests {
     private func server() throws -> ScriptedServer { try ScriptedServer(["/in": [.status(503), .status(201)]]) }
 
     private func go(
-        _ event: TaskStanding.Event, _ id: TaskID, in queue: TaskQueue, by caller: Caller = daemonUser
+        _ event: TaskLifecycle.Event, _ id: TaskID, in queue: TaskQueue, by caller: Caller = daemonUser
     ) async throws {
         #expect(try await queue.change(event, [id], by: caller).changed == 1)
     }
 
     /// Returns the first completed, failed or paused status after the command `event`.
     private func outcome(
-        of event: TaskStanding.Event, _ id: TaskID, in fixture: QueueFixture, by caller: Caller = daemonUser
+        of event: TaskLifecycle.Event, _ id: TaskID, in fixture: QueueFixture, by caller: Caller = daemonUser
     ) async throws -> TaskStatus {
         let last = try fixture.queue.lastEvent()
         try await go(event, id, in: fixture.queue, by: caller)
@@ -71,7 +71,9 @@ struct UploadTaskTests {
     @Test("A20: an answer that never ends holds no upload")
     func endlessAnswer() async throws {
         let head = "HTTP/1.1 201 Created\r\n\r\n"
-        let liar = try Liar { _ in .raw([.bytes(Array(head.utf8)), .endless(Array(repeating: 0x78, count: 4096))]) }
+        let liar = try MisbehavingServer { _ in
+            .raw([.bytes(Array(head.utf8)), .endless(Array(repeating: 0x78, count: 4096))])
+        }
         let fixture = try await fixture()
         let path = fixture.directory.file("source")
         try first.write(to: path)

@@ -39,7 +39,7 @@ struct CommitBudgetTests {
         let secrets = specification.takeSecrets(redactedURL: asked.url)
         return NewTask(
             specification: specification, secrets: secrets, owner: owner, host: "https://example.org:443",
-            standing: TaskStanding())
+            standing: TaskLifecycle())
     }
 
     private func observing(_ fixture: StoreFixture) -> CommitSizes {
@@ -75,12 +75,12 @@ struct CommitBudgetTests {
     func changes() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
-        func large(_ number: Int, _ standing: TaskStanding) -> NewTask {
+        func large(_ number: Int, _ standing: TaskLifecycle) -> NewTask {
             var task = NewTask.sample("https://example.org/\(number)", standing: standing)
             task.specification.userAgent = String(repeating: "u", count: Self.megabyte)
             return task
         }
-        let waiting = try TaskStanding.inState(.waiting, until: 5)
+        let waiting = try TaskLifecycle.inState(.waiting, until: 5)
         let ids = try await store.add((0..<24).map { large($0, waiting) }, now: 1).map(\.id)
         var sizes = observing(fixture)
         #expect(try await store.releaseDue(now: 9) == 24)

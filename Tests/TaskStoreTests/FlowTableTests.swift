@@ -33,7 +33,7 @@ struct FlowTableTests {
             case 0, 1:
                 let batch = ["a", "b", nil].randomElement(using: &generator) ?? nil
                 let owner = UInt32.random(in: 1...3, using: &generator)
-                let standing = TaskStanding(paused: Bool.random(using: &generator))
+                let standing = TaskLifecycle(paused: Bool.random(using: &generator))
                 newest =
                     try await store.add(
                         Array(repeating: .sample(owner: owner, batch: batch, standing: standing), count: 40), now: 1

@@ -9,9 +9,9 @@ import Testing
 struct OwnerBytesTests {
     private func note(
         _ id: TaskID, done: Int64, of total: Int64? = nil, begun: Bool = true, _ fixture: StoreFixture,
-        _ event: TaskStanding.Event = .park(.quota, until: nil)
+        _ event: TaskLifecycle.Event = .park(.quota, until: nil)
     ) async throws {
-        var standing = TaskStanding()
+        var standing = TaskLifecycle()
         try standing.apply(.start)
         try standing.apply(event)
         let progress = TaskProgress(

@@ -7,14 +7,14 @@ import Testing
 @Suite("The state machine and what is stored of it")
 struct RandomWalkTests {
     /// The events that the scheduler may report at the end of a run.
-    private static let endings: [TaskStanding.Event] =
+    private static let endings: [TaskLifecycle.Event] =
         [.succeed, .fail, .release, .pause, .cancel]
         + [.retry, .scheduled, .network, .diskFull, .disk, .quota].flatMap {
             [.park($0, until: 50), .park($0, until: nil)]
         }
         + [.auth, .urlExpired, .sourceChanged].map { .block($0) }
 
-    private static let commands: [TaskStanding.Event] = [.pause, .resume, .cancel, .retry]
+    private static let commands: [TaskLifecycle.Event] = [.pause, .resume, .cancel, .retry]
 
     private static let tasksPerStep = 50
 
@@ -23,9 +23,9 @@ struct RandomWalkTests {
         var generator = SeededGenerator(seed: 2_026)
         let fixture = try StoreFixture()
         let store = fixture.store
-        var model: [TaskID: TaskStanding] = [:]
+        var model: [TaskID: TaskLifecycle] = [:]
         for outcome in try await store.add(Array(repeating: .sample(), count: 200), now: 1) {
-            model[outcome.id] = TaskStanding()
+            model[outcome.id] = TaskLifecycle()
         }
         var steps = 0
         while steps < 100_000 {
@@ -72,7 +72,7 @@ struct RandomWalkTests {
                 _ = try await store.remove(done, owner: nil, now: 10)
                 for id in done { model[id] = nil }
                 for outcome in try await store.add(Array(repeating: .sample(), count: done.count), now: 10) {
-                    model[outcome.id] = TaskStanding()
+                    model[outcome.id] = TaskLifecycle()
                 }
             }
             steps += ids.count
@@ -82,8 +82,8 @@ struct RandomWalkTests {
         try compare(model, with: store)
     }
 
-    private func compare(_ model: [TaskID: TaskStanding], with store: TaskStore) throws {
-        var stored: [TaskID: TaskStanding] = [:]
+    private func compare(_ model: [TaskID: TaskLifecycle], with store: TaskStore) throws {
+        var stored: [TaskID: TaskLifecycle] = [:]
         for id in model.keys { stored[id] = try store.record(id, owner: nil)?.standing }
         #expect(stored == model)
         let counts = Dictionary(grouping: model.values, by: \.state).mapValues(\.count)

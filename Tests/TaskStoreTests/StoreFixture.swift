@@ -29,7 +29,7 @@ final class StoreFixture: Sendable {
         try await store.add(tasks, now: 1_000).map(\.id)
     }
 
-    func add(_ url: String, standing: TaskStanding = TaskStanding()) async throws -> TaskID {
+    func add(_ url: String, standing: TaskLifecycle = TaskLifecycle()) async throws -> TaskID {
         let outcomes = try await store.add([.sample(url, standing: standing)], now: 1_000)
         guard let id = outcomes.first?.id else { throw StoreError.other("nothing was added") }
         return id
@@ -44,7 +44,7 @@ final class StoreFixture: Sendable {
 
     @discardableResult
     func conclude(
-        _ id: TaskID, _ standing: TaskStanding, error: TaskFailure? = nil, resumeData: [UInt8]? = nil
+        _ id: TaskID, _ standing: TaskLifecycle, error: TaskFailure? = nil, resumeData: [UInt8]? = nil
     ) async throws -> [TaskEvent] {
         let progress = TaskProgress(bytesDone: 10, bytesTotal: 20, bytesFetched: 30, resumeData: resumeData)
         let conclusion = TaskConclusion(
@@ -84,7 +84,7 @@ extension NewTask {
     static func sample(
         _ url: String = "https://example.org/a", kind: TaskKind = .download, owner: UInt32 = 1000,
         host: String = "https://example.org:443", key: String? = nil, batch: String? = nil, output: String? = nil,
-        priority: TaskPriority = .normal, standing: TaskStanding = TaskStanding(), path: String? = nil
+        priority: TaskPriority = .normal, standing: TaskLifecycle = TaskLifecycle(), path: String? = nil
     ) -> NewTask {
         var specification = TaskSpecification(kind: kind, url: url)
         specification.key = key
@@ -104,10 +104,10 @@ extension NewTask {
     }
 }
 
-extension TaskStanding {
+extension TaskLifecycle {
     /// Returns a standing in the given state, reached by transitions of the state machine.
-    static func inState(_ state: TaskState, until: Milliseconds? = nil) throws -> TaskStanding {
-        var standing = TaskStanding()
+    static func inState(_ state: TaskState, until: Milliseconds? = nil) throws -> TaskLifecycle {
+        var standing = TaskLifecycle()
         if state == .queued { return standing }
         try standing.apply(.start)
         switch state {

@@ -32,12 +32,12 @@ struct TaskStoreChangesTests {
         let fixture = try StoreFixture()
         let id = try await fixture.add("https://example.org/a")
         let error = TaskFailure(code: .http(500), message: "the server failed", httpStatus: 500)
-        let standing = try TaskStanding.inState(state, until: 12_000)
+        let standing = try TaskLifecycle.inState(state, until: 12_000)
         let events = try await fixture.conclude(id, standing, error: error, resumeData: [9])
 
         let work = try #require(try fixture.store.work(for: id))
         // A running task is never stored as such.
-        #expect(work.record.standing == (state == .active ? TaskStanding() : standing))
+        #expect(work.record.standing == (state == .active ? TaskLifecycle() : standing))
         #expect(work.record.attempts == 3)
         #expect(work.record.failures == 2)
         #expect(work.record.error == error)

@@ -6,7 +6,7 @@ import Testing
 @Suite("People's commands")
 struct TaskStoreCommandsTests {
     struct Case: Sendable, CustomTestStringConvertible {
-        let command: TaskStanding.Event
+        let command: TaskLifecycle.Event
         let before: TaskState
         /// The new state, or `nil` if the command is refused.
         let after: TaskState?
@@ -123,20 +123,20 @@ struct TaskStoreCommandsTests {
     @Test("the source of an upload may be another after a retry, and after a resume where it was what had changed")
     func sourceForgotten() async throws {
         let fixture = try StoreFixture()
-        func task(_ kind: TaskKind, _ standing: (inout TaskStanding) throws -> Void) async throws -> TaskID {
+        func task(_ kind: TaskKind, _ standing: (inout TaskLifecycle) throws -> Void) async throws -> TaskID {
             let id = try await fixture.add(.sample(kind: kind))[0]
-            var after = TaskStanding()
+            var after = TaskLifecycle()
             try after.apply(.start)
             try standing(&after)
             try await fixture.conclude(id, after, resumeData: [1])
             return id
         }
-        func isKept(_ id: TaskID, after event: TaskStanding.Event) async throws -> Bool {
+        func isKept(_ id: TaskID, after event: TaskLifecycle.Event) async throws -> Bool {
             let outcome = try await fixture.store.apply(event, to: [id], owner: nil, now: 5)
             #expect(outcome.changed == [id])
             return try fixture.store.work(for: id)?.resumeData == [1]
         }
-        let changed: (inout TaskStanding) throws -> Void = { try $0.apply(.block(.sourceChanged)) }
+        let changed: (inout TaskLifecycle) throws -> Void = { try $0.apply(.block(.sourceChanged)) }
         #expect(try await !isKept(task(.upload, changed), after: .resume))
         #expect(try await isKept(task(.upload) { try $0.apply(.pause) }, after: .resume))
         #expect(try await isKept(task(.upload) { try $0.apply(.block(.auth)) }, after: .resume))

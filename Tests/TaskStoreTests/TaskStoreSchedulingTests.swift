@@ -30,7 +30,7 @@ struct TaskStoreSchedulingTests {
     @Test("more due tasks than one commit takes are all released")
     func releaseMany() async throws {
         let fixture = try StoreFixture()
-        let standing = TaskStanding(startAt: 2_000, now: 1_000)
+        let standing = TaskLifecycle(startAt: 2_000, now: 1_000)
         for _ in 0..<3 {
             _ = try await fixture.store.add(Array(repeating: .sample(standing: standing), count: 4_000), now: 1_000)
         }
@@ -44,7 +44,7 @@ struct TaskStoreSchedulingTests {
         var ids: [TaskID] = []
         for reason in [TaskReason.network, .retry, .network, .diskFull] {
             ids.append(try await fixture.add("https://example.org/a"))
-            var standing = TaskStanding()
+            var standing = TaskLifecycle()
             try standing.apply(.start)
             try standing.apply(.park(reason, until: 5_000))
             try await fixture.conclude(ids[ids.count - 1], standing)
@@ -57,7 +57,7 @@ struct TaskStoreSchedulingTests {
     @Test("F25: a clock that was set moves the ends of waits with it, not the hours that a person named")
     func shift() async throws {
         let fixture = try StoreFixture()
-        let scheduled = try await fixture.add("https://example.org/a", standing: TaskStanding(startAt: 9_000, now: 1))
+        let scheduled = try await fixture.add("https://example.org/a", standing: TaskLifecycle(startAt: 9_000, now: 1))
         let retry = try await fixture.add("https://example.org/a")
         try await fixture.conclude(retry, .inState(.waiting, until: 6_000))
         func ends() throws -> [Milliseconds?] {

@@ -88,7 +88,7 @@ struct TaskStoreSetsTests {
             let fixture = try StoreFixture()
             var entry = NewTask.sample(kind: .upload, key: "k")
             try await apply([entry], to: fixture)
-            var standing = TaskStanding()
+            var standing = TaskLifecycle()
             try standing.apply(.start)
             try standing.apply(.block(reason))
             try await fixture.conclude(TaskID(1), standing, resumeData: [1])
@@ -126,7 +126,7 @@ struct TaskStoreSetsTests {
             entry.specification.startAt = startAt
             entry.specification.startAtText = text
             entry.specification.priority = priority
-            entry.standing = TaskStanding(startAt: startAt, now: 1)
+            entry.standing = TaskLifecycle(startAt: startAt, now: 1)
             return entry
         }
         func start() throws -> [Milliseconds?] {
@@ -194,7 +194,7 @@ struct TaskStoreSetsTests {
             var entry = three[0]
             entry.specification.paused = paused
             entry.specification.startAt = startAt
-            entry.standing = TaskStanding(paused: paused, startAt: startAt, now: 1)
+            entry.standing = TaskLifecycle(paused: paused, startAt: startAt, now: 1)
             return entry
         }
         try await apply([entry(wasPaused, before)], to: fixture)
@@ -220,7 +220,7 @@ struct TaskStoreSetsTests {
                     .concluded(
                         id, progress,
                         TaskConclusion(
-                            standing: try #require(TaskStanding(state: .paused, reason: reason, notBefore: nil)),
+                            standing: try #require(TaskLifecycle(state: .paused, reason: reason, notBefore: nil)),
                             attempts: 1, failures: 0))
                 ], now: 1)
         }
@@ -475,7 +475,7 @@ struct TaskStoreSetsTests {
         let set = try await store.beginSet(owner: 1000, batch: nil)
         for _ in 0..<3 {
             _ = try await store.put(
-                set, Array(repeating: .sample(standing: TaskStanding(paused: true)), count: 4_000), now: 1)
+                set, Array(repeating: .sample(standing: TaskLifecycle(paused: true)), count: 4_000), now: 1)
         }
         _ = try await store.put(set, [.sample(key: "k"), .sample()], now: 1)
         try await store.abortSet(set)

@@ -57,7 +57,7 @@ struct TaskStoreTests {
         specification.contentType = "application/x-tar"
         var task = NewTask(
             specification: specification, secrets: TaskSecrets(), owner: 4_000_000_000, host: "https://example.org:443",
-            standing: TaskStanding(startAt: 5_000, now: 1_000), path: "/srv/report.tar")
+            standing: TaskLifecycle(startAt: 5_000, now: 1_000), path: "/srv/report.tar")
         task.secrets.password = "secret"
         let outcomes = try await first.add([task], now: 1_000)
         let id = try #require(outcomes.first?.id)

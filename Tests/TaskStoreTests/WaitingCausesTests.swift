@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Why tasks wait")
 struct WaitingCausesTests {
-    private static func waiting(_ reason: TaskReason, until: Milliseconds?) throws -> TaskStanding {
-        try #require(TaskStanding(state: .waiting, reason: reason, notBefore: until))
+    private static func waiting(_ reason: TaskReason, until: Milliseconds?) throws -> TaskLifecycle {
+        try #require(TaskLifecycle(state: .waiting, reason: reason, notBefore: until))
     }
 
     @Test("tasks that wait alike are counted together, the most frequent cause first, with the soonest try")

@@ -31,14 +31,16 @@ struct DecodedDownloadTests {
         return try await zipped("cat \(path)")
     }
 
-    private func answer(_ bytes: [UInt8], _ fields: [String] = ["ETag: \"coded\""]) -> LiarAnswer {
-        var answer = LiarAnswer(200, ["Content-Encoding: gzip"] + fields)
+    private func answer(_ bytes: [UInt8], _ fields: [String] = ["ETag: \"coded\""]) -> MisbehavingResponse {
+        var answer = MisbehavingResponse(200, ["Content-Encoding: gzip"] + fields)
         answer.set("Content-Length", "\(bytes.count)")
         answer.body = [.bytes(bytes)]
         return answer
     }
 
-    private func download(_ liar: Liar, _ path: String = "/f") async -> Result<PublishedFile, TransferError> {
+    private func download(_ liar: MisbehavingServer, _ path: String = "/f") async -> Result<
+        PublishedFile, TransferError
+    > {
         let request = TransferRequest(url: liar.url(path))
         return await manager.download(request, to: place.target()).outcome.result
     }
@@ -47,7 +49,7 @@ struct DecodedDownloadTests {
     func whole(size: Int64) async throws {
         let resource = Resource(size: size, seed: 3)
         let bytes = try await zipped(resource)
-        let liar = try Liar { _ in answer(bytes) }
+        let liar = try MisbehavingServer { _ in answer(bytes) }
         let file = try await download(liar).get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(file.size == size)
@@ -58,7 +60,7 @@ struct DecodedDownloadTests {
         let resource = Resource(size: 2_000_000, seed: 3)
         let bytes = try await zipped(resource)
         let asked = Notes<String>()
-        let liar = try Liar { question in
+        let liar = try MisbehavingServer { question in
             asked.add(question.asksForRange ? "a part" : "the whole")
             return question.number < 2 ? answer(bytes).cut(after: 1_000_000) : answer(bytes)
         }
@@ -78,8 +80,8 @@ struct DecodedDownloadTests {
     func later() async throws {
         let resource = Resource(size: 2_000_000, seed: 3)
         let bytes = try await zipped(resource)
-        let liar = try Liar { question in
-            question.number == 0 ? LiarAnswer(whole: resource).cut(after: 1_000_000) : answer(bytes)
+        let liar = try MisbehavingServer { question in
+            question.number == 0 ? MisbehavingResponse(whole: resource).cut(after: 1_000_000) : answer(bytes)
         }
         let request = TransferRequest(url: liar.url())
         let error = try #require(await manager.download(request, to: place.target()).outcome.error)
@@ -92,11 +94,11 @@ struct DecodedDownloadTests {
     @Test("A21, F44: what grows past all measure is refused, and what grows a lot is not")
     func bomb() async throws {
         let bomb = try await zipped("head -c 400000000 /dev/zero")
-        let liar = try Liar { _ in answer(bomb) }
+        let liar = try MisbehavingServer { _ in answer(bomb) }
         let error = try #require(await download(liar).error)
         #expect(error.code == .tooLarge)
         let zeros = try await zipped("head -c 60000000 /dev/zero")
-        let dense = try Liar { _ in answer(zeros) }
+        let dense = try MisbehavingServer { _ in answer(zeros) }
         #expect(try await download(dense).get().size == 60_000_000)
     }
 
@@ -108,7 +110,7 @@ struct DecodedDownloadTests {
         case "cut short": bytes.removeLast(20_000)
         default: bytes[bytes.count - 8] ^= 1
         }
-        let liar = try Liar { [bytes] _ in answer(bytes) }
+        let liar = try MisbehavingServer { [bytes] _ in answer(bytes) }
         #expect(await download(liar).error?.code == .truncated)
         #expect(!place.names.contains("file"))
     }
@@ -118,8 +120,8 @@ struct DecodedDownloadTests {
         arguments: [nil, 0, 1, 20_000] as [Int?], [false, true])
     func transferCoding(cut: Int?, isChunked: Bool) async throws {
         let bytes = try await zipped(Resource(size: 700_000, seed: 3))
-        let liar = try Liar { _ in
-            var answer = LiarAnswer(200, ["ETag: \"coded\""])
+        let liar = try MisbehavingServer { _ in
+            var answer = MisbehavingResponse(200, ["ETag: \"coded\""])
             answer.body = [.bytes(Array(bytes.prefix(cut ?? bytes.count)))]
             if isChunked { answer = answer.chunked() }
             answer.ending = .close

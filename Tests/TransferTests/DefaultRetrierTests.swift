@@ -163,7 +163,7 @@ struct DefaultRetrierTests {
             return server.requests().count >= before + 10
         }
         #expect(server.requests().count <= before + moments)
-        #expect(requests.allSatisfy { $0.retryCount <= HostStandings.failureLimit + 10 })
+        #expect(requests.allSatisfy { $0.retryCount <= HostCircuitBreakers.failureLimit + 10 })
         for request in requests { request.cancel() }
     }
 
@@ -174,7 +174,7 @@ struct DefaultRetrierTests {
         let time = ManualRetryClock()
         let retrier = retrier(clock: time.clock)
         manager.intercept(with: retrier)
-        for _ in 0..<HostStandings.failureLimit { retrier.hosts.note(.failed, of: host) }
+        for _ in 0..<HostCircuitBreakers.failureLimit { retrier.hosts.note(.failed, of: host) }
         time.advance(milliseconds: 1000)
         // This entry is the probe.
         try await retrier.hosts.enter(host)

@@ -29,16 +29,18 @@ struct DownloadEventOrderTests {
     }
 
     /// Returns the response of an honest server that sometimes closes a connection, fails, or is slow.
-    private static func answer(_ question: Liar.Question, seed: UInt64, of resource: Resource) -> LiarAnswer {
+    private static func answer(_ question: MisbehavingServer.Question, seed: UInt64, of resource: Resource)
+        -> MisbehavingResponse
+    {
         var generator = SeededGenerator(seed: seed &* 1_000 &+ UInt64(question.number))
-        let answer = LiarAnswer(honest: resource, to: question, rate: 40_000_000)
+        let answer = MisbehavingResponse(honest: resource, to: question, rate: 40_000_000)
         guard question.number < 40 else { return answer }
         switch Int.random(in: 0..<12, using: &generator) {
         case 0 where answer.length > 1: return answer.cut(after: .random(in: 1..<answer.length, using: &generator))
         case 1 where answer.length > 1:
             return answer.cut(after: .random(in: 1..<answer.length, using: &generator), .reset)
-        case 2 where question.number > 0: return LiarAnswer(503, text: "busy")
-        case 3: return LiarAnswer(honest: resource, to: question, rate: 400_000)
+        case 2 where question.number > 0: return MisbehavingResponse(503, text: "busy")
+        case 3: return MisbehavingResponse(honest: resource, to: question, rate: 400_000)
         default: return answer
         }
     }
@@ -51,10 +53,10 @@ struct DownloadEventOrderTests {
     func order(seed: Int) async throws {
         var round = Round(seed: UInt64(seed))
         let (resource, isUncertain) = (round.resource, round.isUncertain)
-        let server = try Liar { question in
+        let server = try MisbehavingServer { question in
             isUncertain
                 ? Self.answer(question, seed: UInt64(seed), of: resource)
-                : LiarAnswer(honest: resource, to: question, rate: 40_000_000)
+                : MisbehavingResponse(honest: resource, to: question, rate: 40_000_000)
         }
         defer { server.stop() }
         let place = try Place()

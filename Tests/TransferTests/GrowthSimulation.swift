@@ -12,7 +12,7 @@ struct GrowthSimulation {
     }
 
     private struct Download {
-        var growth: ConnectionGrowth
+        var growth: ConnectionScaler
         var begins: Double
         var nextLook = 0.0
         var isStarted = false
@@ -29,11 +29,11 @@ struct GrowthSimulation {
     /// - Parameter longest: the time-out in seconds.
     func run(
         _ specification: SimulatedLine.Specification, _ segments: Segments, longest: Double,
-        trace: ((Double, Double, Int, [ConnectionGrowth]) -> Void)? = nil
+        trace: ((Double, Double, Int, [ConnectionScaler]) -> Void)? = nil
     ) -> Result {
         var line = SimulatedLine(specification)
         var downloads = (0..<specification.tasks).map {
-            Download(growth: ConnectionGrowth(segments), begins: Double($0) * specification.stagger)
+            Download(growth: ConnectionScaler(segments), begins: Double($0) * specification.stagger)
         }
         var lesson: LineLesson?
         var trying: Int?
@@ -44,7 +44,7 @@ struct GrowthSimulation {
                 if !downloads[task].isStarted {
                     guard line.now >= downloads[task].begins, line.connections.count < Self.limit else { continue }
                     downloads[task].isStarted = true
-                    downloads[task].growth = ConnectionGrowth(segments, lesson: lesson)
+                    downloads[task].growth = ConnectionScaler(segments, lesson: lesson)
                     line.open(for: task)
                 }
                 if line.received[task] >= specification.size {

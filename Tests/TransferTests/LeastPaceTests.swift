@@ -14,15 +14,15 @@ struct LeastPaceTests {
         try SessionManager(configuration: .test { $0.stallTimeout = stall })
     }
 
-    private static func drip(_ text: String, times: Int, every milliseconds: Int) -> [LiarAnswer.Piece] {
+    private static func drip(_ text: String, times: Int, every milliseconds: Int) -> [MisbehavingResponse.Piece] {
         (0..<times).flatMap { _ in [.pause(milliseconds: milliseconds), .bytes(Array(text.utf8))] }
     }
 
-    private static let end: LiarAnswer.Piece = .bytes(Array("Content-Length: 1\r\n\r\nx".utf8))
-    private static let status: LiarAnswer.Piece = .bytes(Array("HTTP/1.1 200 OK\r\n".utf8))
+    private static let end: MisbehavingResponse.Piece = .bytes(Array("Content-Length: 1\r\n\r\nx".utf8))
+    private static let status: MisbehavingResponse.Piece = .bytes(Array("HTTP/1.1 200 OK\r\n".utf8))
 
     /// The pauses are each shorter than a stall; together they exceed the time limit for a head.
-    private static let heads: [String: [LiarAnswer.Piece]] = [
+    private static let heads: [String: [MisbehavingResponse.Piece]] = [
         "lines": [status] + drip("X: y\r\n", times: 30, every: 100) + [end],
         "informational": drip("HTTP/1.1 102 Processing\r\n\r\n", times: 30, every: 100) + [status, end],
     ]
@@ -32,7 +32,7 @@ struct LeastPaceTests {
         arguments: heads.keys.sorted())
     func head(kind: String) async throws {
         let pieces = Self.heads[kind] ?? []
-        let liar = try Liar { _ in .raw(pieces) }
+        let liar = try MisbehavingServer { _ in .raw(pieces) }
         let manager = try manager(stall: 400)
         let download = await manager.download(liar.url(), to: place.target()).outcome
         #expect(download.result.error?.code == .stalled)
@@ -56,8 +56,8 @@ struct LeastPaceTests {
     @Test("F31: what a server says of an upload may not drip; where the status is all that counts, it is left")
     func answer() async throws {
         let pieces = Self.drip("x", times: 60, every: 100)
-        let liar = try Liar { _ in
-            var answer = LiarAnswer(200)
+        let liar = try MisbehavingServer { _ in
+            var answer = MisbehavingResponse(200)
             answer.fields = ["Content-Length: 60"]
             answer.body = pieces
             return answer
@@ -74,7 +74,9 @@ struct LeastPaceTests {
     @Test("A20: an answer without an end to an upload is left once its status is known, or where nothing is taken")
     func endless() async throws {
         let head = "HTTP/1.1 201 Created\r\n\r\n"
-        let liar = try Liar { _ in .raw([.bytes(Array(head.utf8)), .endless(Array(repeating: 0x78, count: 4096))]) }
+        let liar = try MisbehavingServer { _ in
+            .raw([.bytes(Array(head.utf8)), .endless(Array(repeating: 0x78, count: 4096))])
+        }
         let manager = try manager(stall: 60_000)
         var request = TransferRequest(url: liar.url(), method: .put)
         request.ignoresAnswerBody = true
@@ -92,9 +94,9 @@ struct LeastPaceTests {
 
     @Test("F41: a server that hands out a byte for each request is not asked as fast as it answers")
     func crumbs() async throws {
-        let resource = Liar.a
-        let liar = try Liar { question in
-            let honest = LiarAnswer(honest: resource, to: question)
+        let resource = MisbehavingServer.a
+        let liar = try MisbehavingServer { question in
+            let honest = MisbehavingResponse(honest: resource, to: question)
             guard question.number > 0, let range = question.range(of: resource.size) else {
                 return honest.cut(after: 100_000)
             }

@@ -117,7 +117,9 @@ struct NetworkFaultTests {
     @Test("F50: a thousand downloads from a host that fails wait for it together, and complete when it is well again")
     func failingHost() async throws {
         let small = Resource(size: 1_000)
-        let server = try Liar { $0.number < 30 ? LiarAnswer(500) : LiarAnswer(honest: small, to: $0) }
+        let server = try MisbehavingServer {
+            $0.number < 30 ? MisbehavingResponse(500) : MisbehavingResponse(honest: small, to: $0)
+        }
         let manager = try SessionManager(configuration: .test { $0.maximumConnectionsPerHost = 8 })
         manager.intercept(
             with: DefaultRetrier(policy: RetryPolicy(attempts: 20, baseDelay: 50, maximumDelay: 200)))

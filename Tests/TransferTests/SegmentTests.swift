@@ -90,8 +90,8 @@ struct SegmentTests {
         // Claims of whole mebibytes, and therefore of whole blocks: nothing is left to write when the last of them
         // ends.
         let resource = Resource(size: 4 << 20)
-        let server = try Liar { question in
-            var answer = LiarAnswer(honest: resource, to: question)
+        let server = try MisbehavingServer { question in
+            var answer = MisbehavingResponse(honest: resource, to: question)
             guard question.number > 0 else {
                 // This response begins when the other connection is active, and is so slow that none of its bytes are
                 // written to the disk.

@@ -46,7 +46,7 @@ struct TaskChooser {
     private var owners: FairShare<UInt32>
     private var groups: FairShare<ReadyWindow.Group>
     private(set) var slots: SlotTable
-    private(set) var gate: HostGate
+    private(set) var gate: HostAvailability
     /// The records read in advance.
     private var works: [TaskID: TaskWork] = [:]
     /// The tasks with damaged records. They are skipped.
@@ -63,7 +63,7 @@ struct TaskChooser {
         self.store = store
         self.settings = settings
         slots = SlotTable(activeTasks: settings.activeTasks)
-        gate = HostGate(policy: settings.retry)
+        gate = HostAvailability(policy: settings.retry)
         owners = FairShare(credit: settings.activeTasks)
         groups = FairShare(credit: settings.activeTasks)
     }
@@ -279,7 +279,7 @@ struct TaskChooser {
         for hold in holds { gate.restore(hold, offset: offset, now: now) }
     }
 
-    /// Returns and clears the requested delays; see ``HostGate/takeRequests(offset:)``.
+    /// Returns and clears the requested delays; see ``HostAvailability/takeRequests(offset:)``.
     mutating func takeHolds(offset: Milliseconds) -> [HostHold] { gate.takeRequests(offset: offset) }
 
     /// Records that the host sends data.
@@ -292,7 +292,7 @@ struct TaskChooser {
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         gate.note(error, of: work, now: now)
         guard work.witness(of: error) == .own else { return }
-        switch HostStandings.Outcome(error) {
+        switch HostCircuitBreakers.Outcome(error) {
         case .alive: slots.set(work.hostMark, isAnswering: true)
         case .failed: slots.set(work.hostMark, isAnswering: false)
         case .unknown: break

@@ -67,7 +67,7 @@ indirect enum DownloadAction {
 struct ConnectionWish: Equatable {
     /// The purpose of the connection.
     enum Purpose: Equatable {
-        /// A connection towards the number that ``ConnectionGrowth`` wants.
+        /// A connection towards the number that ``ConnectionScaler`` wants.
         case growth(target: Int)
         /// A single one, after a server refused or lost others.
         case single

@@ -12,7 +12,7 @@ extension DownloadStateMachine {
         var wallTime: Int64
     }
 
-    /// Evaluates the head of a response. The range is checked by ``AnswerJudgement``.
+    /// Evaluates the head of a response. The range is checked by ``ResponseEvaluator``.
     mutating func headReceived(
         _ number: Int, _ head: ResponseHead, at url: CurlURL, _ context: HeadContext, _ facts: DownloadFacts
     ) -> HeadAction {
@@ -24,7 +24,7 @@ extension DownloadStateMachine {
         let known = version(at: resource, part)
         let (request, isForShare) = (connection.request, connection.request.isForShare)
         let hasBytes = part.count > 0 || isForShare
-        let judgement = AnswerJudgement(
+        let judgement = ResponseEvaluator(
             askedFrom: request.from, have: request.have,
             validator: !hasBytes ? nil : known?.validator ?? (isForShare ? nil : part.version.validator),
             isVouched: known != nil, isConditional: request.isConditional,
@@ -102,8 +102,8 @@ extension DownloadStateMachine {
     /// Evaluates a response while others bring the file too: only the very range that was requested is of use, and only
     /// of their version.
     private mutating func shareReceived(
-        _ number: Int, _ head: ResponseHead, _ resource: String, _ verdict: AnswerJudgement.Verdict,
-        _ judgement: AnswerJudgement, _ facts: DownloadFacts
+        _ number: Int, _ head: ResponseHead, _ resource: String, _ verdict: ResponseEvaluator.Verdict,
+        _ judgement: ResponseEvaluator, _ facts: DownloadFacts
     ) -> HeadAction {
         guard let connection = self[number] else { return .discard }
         switch verdict {
@@ -179,7 +179,7 @@ extension DownloadStateMachine {
             (maySendRanges || sources.all.count > 1) && configuration.segments.most > 1
             && total - facts.part.count >= Self.smallestShared
         guard !isTicking, hasChoice || isShareable else { return .none }
-        return startTicking(configuration.segments.isAutomatic ? ConnectionGrowth.interval : 0)
+        return startTicking(configuration.segments.isAutomatic ? ConnectionScaler.interval : 0)
     }
 
     mutating func startTicking(_ milliseconds: Int64) -> DownloadAction {

@@ -65,8 +65,8 @@ extension DownloadStateMachine {
     /// Schedules the next tick.
     mutating func tickEnded(_ facts: DownloadFacts) -> DownloadAction {
         guard !isEnded, !isTicking, table != nil, missing(facts) != nil else { return .none }
-        let calm = isShared || growth.isWaiting ? ConnectionGrowth.longInterval : Self.calmInterval
-        return startTicking(growth.isTrying && canShare(facts) ? ConnectionGrowth.interval : calm)
+        let calm = isShared || growth.isWaiting ? ConnectionScaler.longInterval : Self.calmInterval
+        return startTicking(growth.isTrying && canShare(facts) ? ConnectionScaler.interval : calm)
     }
 
     /// Whether several connections may bring the file: all can be held to one version.
@@ -211,7 +211,7 @@ extension DownloadStateMachine {
             let others = connections.filter { $0.number != connection.number }
             let neighbours = others.filter { $0.source == connection.source }
             let position = connection.position(facts[connection.number].position)
-            let subject = SlowConnections.Subject(
+            let subject = StragglerDetector.Subject(
                 number: connection.number,
                 watched: watchedTime(connection, facts.now),
                 rate: connection.isReceiving ? connection.timing.pace.rate : 0,

@@ -53,7 +53,7 @@ struct DownloadStateMachine {
         var setUp = 0.0
         /// The throughput of the fastest connection, in bytes a second.
         var best = 0.0
-        var slow = SlowConnections()
+        var slow = StragglerDetector()
     }
 
     let configuration: Configuration
@@ -65,7 +65,7 @@ struct DownloadStateMachine {
     var home: Int
     /// The distribution of the file over the connections, once its size is known.
     var table: SegmentTable?
-    var growth: ConnectionGrowth
+    var growth: ConnectionScaler
     /// Versions that other sources than the part's have shown, by URL.
     var versions: [String: ResourceVersion] = [:]
     var traits = ServerTraits()
@@ -104,7 +104,7 @@ struct DownloadStateMachine {
         self.configuration = configuration
         self.sources = sources
         home = sources.own.number
-        growth = ConnectionGrowth(configuration.segments)
+        growth = ConnectionScaler(configuration.segments)
         // Several connections together brought bytes that were wrong as a whole.
         isSingle = configuration.hasMismatch
     }

@@ -13,7 +13,7 @@ struct SegmentTiming {
     private(set) var received: Int64 = 0
     private var receivedBefore: Int64 = 0
     /// The throughput, in bytes a second, as far as it is known.
-    private(set) var pace = Pace()
+    private(set) var pace = ThroughputMeter()
     /// Consecutive responses that brought next to nothing.
     private var crumbs = 0
 

@@ -80,7 +80,7 @@ public final class DefaultRetrier: RequestInterceptor {
         let failure = error ?? Self.unvalidatedFailure(of: request)
         guard let answered else { return }
         let retryAfter = failure.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
-        hosts.note(HostStandings.Outcome(failure), of: answered, retryAfter: retryAfter)
+        hosts.note(HostCircuitBreakers.Outcome(failure), of: answered, retryAfter: retryAfter)
         // A host that redirects is alive.
         if let asked, asked != answered { hosts.note(.alive, of: asked) }
     }
@@ -120,11 +120,11 @@ public final class DefaultRetrier: RequestInterceptor {
     /// may be in trouble all the same; `nil` if there is none.
     private static func unvalidatedFailure(of request: Request) -> TransferError? {
         guard let head = request.response, head.status >= 400 else { return nil }
-        return AnswerJudgement.failure(head, now: Int64(time(nil)))
+        return ResponseEvaluator.failure(head, now: Int64(time(nil)))
     }
 }
 
-extension HostStandings.Outcome {
+extension HostCircuitBreakers.Outcome {
     /// Derives an outcome for the host from the end of an attempt.
     package init(_ error: TransferError?) {
         self =

@@ -1,10 +1,10 @@
 import Curl
 import Synchronization
 
-/// A gate that makes requests wait for hosts that are closed; the driver of ``HostStandings``.
+/// A gate that makes requests wait for hosts that are closed; the driver of ``HostCircuitBreakers``.
 final class HostWaiting: Sendable {
     private struct State {
-        var standings: HostStandings
+        var standings: HostCircuitBreakers
         /// The sleeping requests, by host and number.
         var sleepers: [String: [Int: Task<Void, Never>]] = [:]
         var last = 0
@@ -14,7 +14,7 @@ final class HostWaiting: Sendable {
     private let clock: RetryClock
 
     init(policy: RetryPolicy, clock: RetryClock) {
-        state = Mutex(State(standings: HostStandings(policy: policy)))
+        state = Mutex(State(standings: HostCircuitBreakers(policy: policy)))
         self.clock = clock
     }
 
@@ -56,7 +56,7 @@ final class HostWaiting: Sendable {
         }
     }
 
-    func note(_ outcome: HostStandings.Outcome, of host: String, retryAfter: Int64? = nil) {
+    func note(_ outcome: HostCircuitBreakers.Outcome, of host: String, retryAfter: Int64? = nil) {
         let now = clock.now().milliseconds
         let sleepers = state.withLock { state -> [Task<Void, Never>] in
             guard state.standings.note(outcome, of: host, retryAfter: retryAfter, now: now) else { return [] }

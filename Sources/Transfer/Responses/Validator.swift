@@ -16,7 +16,7 @@ struct Validator: Sendable {
     static func status(in range: some Collection<Int> & Sendable) -> Validator {
         Validator { answer in
             range.contains(answer.head.status)
-                ? nil : AnswerJudgement.failure(answer.head, now: Int64(time(nil)))
+                ? nil : ResponseEvaluator.failure(answer.head, now: Int64(time(nil)))
         }
     }
 

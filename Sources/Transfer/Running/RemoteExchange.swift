@@ -14,8 +14,8 @@ final class RemoteExchange: ExchangeHandler {
     private var step: RemoteStep?
     /// The number of steps so far, by which timers of earlier steps are recognised and ignored.
     private var number = 0
-    private var incoming: RateTurn
-    private var outgoing: RateTurn
+    private var incoming: RateLimitGate
+    private var outgoing: RateLimitGate
     private var hasBegun = false
     private var check: HostKeyCheck?
     private var wish: MemoryFile?
@@ -57,8 +57,8 @@ final class RemoteExchange: ExchangeHandler {
         judge = AddressJudge(session.configuration, task.originalRequest)
         let limits = ByteLimits(task.core)
         let origin = (file.scheme.rawValue, file.host, file.port)
-        incoming = RateTurn(.download, at: origin, limits: limits, session: session)
-        outgoing = RateTurn(.upload, at: origin, limits: limits, session: session)
+        incoming = RateLimitGate(.download, at: origin, limits: limits, session: session)
+        outgoing = RateLimitGate(.upload, at: origin, limits: limits, session: session)
     }
 
     /// The time since the step began, in milliseconds.
@@ -326,7 +326,7 @@ final class RemoteExchange: ExchangeHandler {
     }
 
     /// Returns whether a rate limit is exhausted. If so, the transfer is paused until the bytes may pass.
-    private func mustRest(_ turn: inout RateTurn, toPass bytes: Int) -> Bool {
+    private func mustRest(_ turn: inout RateLimitGate, toPass bytes: Int) -> Bool {
         let wait = turn.wait(toPass: bytes, now: core.now)
         if wait > 0 { rest(wait) }
         return wait > 0

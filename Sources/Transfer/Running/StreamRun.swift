@@ -204,7 +204,7 @@ final class StreamRun: LoopRun, StreamHandler {
         timer = (number, next)
     }
 
-    private func perform(_ work: StreamAgenda.Work, on stream: StreamConnection) {
+    private func perform(_ work: StreamOperationQueue.Work, on stream: StreamConnection) {
         switch work {
         case .write(_, let bytes, let offset):
             let taken = bytes.withUnsafeBytes { stream.write(UnsafeRawBufferPointer(rebasing: $0[offset...])) }

@@ -151,8 +151,8 @@ final class Transaction: ExchangeHandler {
 
     /// The rate limit of the request itself.
     private let limits: ByteLimits
-    private var incoming: RateTurn?
-    private var outgoing: RateTurn?
+    private var incoming: RateLimitGate?
+    private var outgoing: RateLimitGate?
     /// The timer that ends a pause for the rate limits.
     private var timer: Int?
 
@@ -274,8 +274,8 @@ final class Transaction: ExchangeHandler {
             begunAt = MonotonicTime.now()
             let origin = (url.scheme, url.host, url.port)
             let wake = { [weak self] in self?.hurry() ?? () }
-            incoming = RateTurn(.download, at: origin, limits: limits, session: session, wake: wake)
-            outgoing = RateTurn(.upload, at: origin, limits: limits, session: session, wake: wake)
+            incoming = RateLimitGate(.download, at: origin, limits: limits, session: session, wake: wake)
+            outgoing = RateLimitGate(.upload, at: origin, limits: limits, session: session, wake: wake)
             if incoming?.rate() != nil || (![.get, .head].contains(request.method) && outgoing?.rate() != nil) {
                 needsOwnConnection = true
             }
@@ -413,7 +413,7 @@ final class Transaction: ExchangeHandler {
     // MARK: Rates
 
     /// Returns whether a rate limit is exhausted. If so, the transfer is paused until the bytes may pass.
-    private func mustRest(_ turn: inout RateTurn?, toPass bytes: Int) -> Bool {
+    private func mustRest(_ turn: inout RateLimitGate?, toPass bytes: Int) -> Bool {
         guard let wait = turn?.wait(toPass: bytes, now: core.now), wait > 0 else { return false }
         rest(wait)
         return true

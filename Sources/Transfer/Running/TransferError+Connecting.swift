@@ -33,7 +33,7 @@ extension TransferError {
             TransferError(.cannotConnect, "the connection to \(name) broke while TLS began")
         // CURLE_RECV_ERROR, which also occurs if a proxy refuses a tunnel.
         case .recvError where proxyStatus == 407:
-            TransferError(.httpStatus, AnswerJudgement.words(for: proxyStatus), httpStatus: proxyStatus)
+            TransferError(.httpStatus, ResponseEvaluator.words(for: proxyStatus), httpStatus: proxyStatus)
         case .recvError where proxyStatus >= 300:
             TransferError(
                 .httpStatus, "\(name) answers \(proxyStatus) to whoever asks for a way to \(server.host)",

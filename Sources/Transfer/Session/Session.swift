@@ -37,7 +37,7 @@ public final class Session: Sendable {
         /// The number of tasks that are not complete and of requests whose handlers have not run.
         var unsettled = 0
         var phase = Phase.open
-        var gate: HostGate?
+        var gate: HostConnectionLimiter?
         /// The origins whose HTTP/2 failed.
         var plainOrigins: Set<String> = []
     }
@@ -82,7 +82,7 @@ public final class Session: Sendable {
         uploadLimiter = configuration.uploadLimiter ?? RateLimiter(rate: configuration.uploadRate)
         hostRates = HostRates(configuration.hostRates)
         if configuration.limitsConnections {
-            let gate = HostGate(
+            let gate = HostConnectionLimiter(
                 limit: configuration.maximumConnectionsPerHost ?? .max, limits: configuration.connectionLimits)
             state.withLock { $0.gate = gate }
         }

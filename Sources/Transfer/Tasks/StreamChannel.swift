@@ -7,7 +7,7 @@ import Synchronization
 /// A request keeps one channel over its attempts. So calls made before the connection is established wait for the
 /// attempt that establishes it.
 final class StreamChannel: Sendable {
-    typealias Outcome = StreamAgenda.Outcome
+    typealias Outcome = StreamOperationQueue.Outcome
 
     /// The number of buffered unread bytes at which receiving pauses; one buffer of the loop may come on top.
     static let heldLimit = 256 * 1024
@@ -15,7 +15,7 @@ final class StreamChannel: Sendable {
     static let longestRead = 16 << 20
 
     private struct State {
-        var agenda = StreamAgenda(heldLimit: StreamChannel.heldLimit)
+        var agenda = StreamOperationQueue(heldLimit: StreamChannel.heldLimit)
         var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
         var lastNumber = 0
         /// Whether the loop has been notified of new work.
@@ -35,7 +35,7 @@ final class StreamChannel: Sendable {
     var isSecuring: Bool { state.withLock { if case .securing = $0.agenda.phase { true } else { false } } }
 
     /// Changes the agenda, and resumes the completed calls after the lock is released.
-    private func change<Value: Sendable>(_ work: (inout StreamAgenda) -> Value) -> Value {
+    private func change<Value: Sendable>(_ work: (inout StreamOperationQueue) -> Value) -> Value {
         let (value, answered) = state.withLock { state in
             let value = work(&state.agenda)
             return (value, Self.collect(&state))
@@ -64,7 +64,7 @@ final class StreamChannel: Sendable {
         _ = try await ask { $0.addWrite($1, bytes, limit: limit, captured: captured) }
     }
 
-    func pass(_ barrier: StreamAgenda.Barrier) async throws(TransferError) {
+    func pass(_ barrier: StreamOperationQueue.Barrier) async throws(TransferError) {
         _ = try await ask { $0.addBarrier($1, barrier) }
     }
 
@@ -78,7 +78,9 @@ final class StreamChannel: Sendable {
         stir()
     }
 
-    private func ask(_ add: @Sendable (inout StreamAgenda, Int) -> Void) async throws(TransferError) -> StreamPiece {
+    private func ask(_ add: @Sendable (inout StreamOperationQueue, Int) -> Void) async throws(TransferError)
+        -> StreamPiece
+    {
         guard !Task.isCancelled else { throw .cancelled }
         let number = state.withLock { state in
             state.lastNumber += 1
@@ -157,7 +159,7 @@ final class StreamChannel: Sendable {
         }
     }
 
-    func nextWork() -> StreamAgenda.Work? { change { $0.nextWork() } }
+    func nextWork() -> StreamOperationQueue.Work? { change { $0.nextWork() } }
     func expire(at now: MonotonicTime) -> TransferError? { change { $0.expire(at: now) } }
     var isAwaited: Bool { state.withLock { $0.agenda.isAwaited } }
     var isSuspended: Bool { state.withLock { $0.agenda.isSuspended } }

@@ -42,15 +42,15 @@ struct RPC: DaemonCommand {
     /// Parses the parameters of a call.
     ///
     /// - Throws: ``Failure`` if the text is not JSON that the daemon accepts, or is neither an object nor an array.
-    static func parse(_ text: String) throws(Failure) -> JSONValue {
+    static func parse(_ text: String) throws(Failure) -> RPCValue {
         switch JSONScan.fault(in: text.utf8) {
         case nil: break
         case .notJSON: throw notJSON
         case let fault?: throw .usage("params-json: \(fault)", field: "params-json")
         }
-        let value: JSONValue
+        let value: RPCValue
         do {
-            value = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
+            value = try JSONDecoder().decode(RPCValue.self, from: Data(text.utf8))
         } catch {
             throw notJSON
         }

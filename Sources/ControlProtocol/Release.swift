@@ -1,4 +1,0 @@
-/// The version of dld and dlctl, which are built together.
-public enum Release {
-    public static let version = "0.1.0"
-}

@@ -1,0 +1,121 @@
+import Logging
+import TaskModel
+import TaskStore
+import Transfer
+
+/// Ending, holding and restarting tasks on behalf of other components.
+extension Scheduler {
+    /// Ends the running tasks among `ids`, prevents all of them from starting, and runs `body`. Its changes are in
+    /// effect when the tasks may start again.
+    ///
+    /// - Parameters:
+    ///   - owner: the uid whose tasks are ended; `nil` for the tasks of all users.
+    ///   - goesOnAtOnce: Whether an ended task keeps its slot and, if ready, is started again before any other task.
+    ///   - body: receives the tasks that this order ended.
+    nonisolated func withStopped<Value: Sendable>(
+        _ ids: [TaskID], order: RunOutcomePolicy.Order, owner: UInt32?, goesOnAtOnce: Bool = false,
+        _ body: @Sendable (_ stopped: Set<TaskID>) async -> Value
+    ) async -> Value {
+        let (stopped, places) = await onSharedThreads {
+            await stop(ids, order, owner: owner, keepsPlaces: goesOnAtOnce)
+        }
+        let value = await body(stopped)
+        await onSharedThreads { await letGo(of: ids, startingAgain: goesOnAtOnce ? stopped : [], in: places) }
+        return value
+    }
+
+    /// Prevents `ids` from starting and waits until those that run have ended.
+    ///
+    /// - Returns: the tasks that this order ended and, with `keepsPlaces`, the slots that they still hold.
+    private func stop(
+        _ ids: [TaskID], _ order: RunOutcomePolicy.Order, owner: UInt32?, keepsPlaces: Bool
+    ) async -> (stopped: Set<TaskID>, places: [TaskChooser.Place]) {
+        for id in ids { held[id, default: 0] += 1 }
+        let stopped = end(ids, order, owner: owner)
+        // The slots are counted twice until the runs have ended, so that no other task takes them.
+        let places = keepsPlaces ? stopped.compactMap { running[$0]?.place } : []
+        for place in places { chooser.reserve(place) }
+        for id in ids { await concluded(id) }
+        return (stopped, places)
+    }
+
+    /// Reverts ``stop(_:_:owner:keepsPlaces:)``.
+    private func letGo(of ids: [TaskID], startingAgain ended: Set<TaskID>, in places: [TaskChooser.Place]) {
+        for id in ids {
+            held[id, default: 1] -= 1
+            if held[id] == 0 { held[id] = nil }
+        }
+        for place in places { chooser.give(back: place) }
+        startAgain(ended)
+        wake()
+        setAlarm()
+    }
+
+    /// Clears the holds on the hosts of tasks that a user wants to start now, until the hosts request a hold again.
+    func openHosts(of ids: [TaskID]) async {
+        do throws(StoreError) {
+            let marks = try store.hostMarks(of: ids)
+            chooser.open(marks)
+            try await store.removeHolds(of: marks)
+        } catch {
+            if error != .closed {
+                logger.error("cannot open the hosts of resumed tasks", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    func startAgain(_ ids: Set<TaskID>) {
+        guard !ids.isEmpty, !isStopping, pause == nil else { return }
+        var maker = makeRequests()
+        for id in ids where running[id] == nil && held[id] == nil {
+            do throws(StoreError) {
+                guard let work = try store.work(for: id), work.record.standing.state == .queued,
+                    let place = chooser.place(of: work, now: clock.monotonic())
+                else { continue }
+                start(work, in: place, &maker)
+            } catch {
+                askAgainLater("cannot read a task that is to go on", error)
+                setAlarm()
+            }
+        }
+    }
+
+    /// Orders tasks to end.
+    ///
+    /// - Returns: those of `ids` that are running and will end by this order.
+    func end(_ ids: some Sequence<TaskID>, _ order: RunOutcomePolicy.Order, owner: UInt32?) -> Set<TaskID> {
+        var ended: Set<TaskID> = []
+        for id in ids {
+            guard let task = running[id], owner == nil || task.record.owner == owner, !task.isConcluding else {
+                continue
+            }
+            if task.order == nil || order == .remove || order == .cancel { task.order = order }
+            task.request?.cancel()
+            ended.insert(id)
+        }
+        return ended
+    }
+
+    /// Returns when the conclusion of the task's run has been written, or cannot be written for now. Returns
+    /// immediately where the task is not running.
+    func concluded(_ id: TaskID) async {
+        if running[id]?.cannotBeWritten == true { return }
+        guard running[id]?.isConcluding == true || running[id]?.order != nil else { return }
+        await withCheckedContinuation { continuation in
+            // No suspension point lies between the check above and this line.
+            running[id]?.waiters.append(continuation)
+        }
+    }
+
+    /// Ends all runs, writes their progress and starts no more tasks. The runs do not count as attempts.
+    package func stop() async {
+        isStopping = true
+        alarm?.task.cancel()
+        alarm = nil
+        ticker?.cancel()
+        networkWatch?.cancel()
+        let ids = Array(running.keys)
+        _ = end(ids, .release, owner: nil)
+        for id in ids { await concluded(id) }
+    }
+}

@@ -1,0 +1,133 @@
+import TaskModel
+import TaskStore
+import Transfer
+
+/// The set of hosts for which no task may start at the moment, because of failures or because the host requested a
+/// delay (Retry-After). Tasks that wait for a closed host do not count attempts. The type has no clock of its own; all
+/// times are monotonic.
+struct HostAvailability {
+    private var standings: HostCircuitBreakers
+    /// The names of hosts with a remembered state, by ``TaskStore/ReadyTask/hostMark``.
+    private var names: [Int64: String] = [:]
+    /// The hosts that were unreachable from this machine, with the time until which they are not retried without a
+    /// notification.
+    private var unreachable: [Int64: Milliseconds] = [:]
+    private static let unreachableLimit = 4_096
+
+    /// The delays requested by hosts since they were last written to the store, with their end.
+    private var requests: [Int64: (host: String, until: Milliseconds)] = [:]
+    /// The minimum length of a requested delay that is stored, in milliseconds.
+    private static let lastingHold: Milliseconds = 2_000
+
+    init(policy: RetryPolicy) {
+        standings = HostCircuitBreakers(policy: policy)
+    }
+
+    mutating func apply(_ policy: RetryPolicy) { standings.policy = policy }
+
+    /// Records the end of a task's run; see ``TaskWork/witness(of:)``.
+    ///
+    /// - Parameter error: the error; `nil` where the run succeeded.
+    mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
+        let witness = work.witness(of: error)
+        guard witness != .own else { return note(error, of: (work.hostMark, work.host), now: now) }
+        // The run says nothing about the task's own host, so another task may probe it.
+        leave(work.hostMark, now: now)
+        guard case .other(let origin) = witness else { return }
+        note(error, of: (Mark.ofHost(origin), origin), isOwn: false, now: now)
+    }
+
+    /// Records an outcome for a host.
+    ///
+    /// - Parameter isOwn: Whether the waiting tasks name the host themselves. A host that was reached by way of another
+    ///   server is held back at most for the longest failure delay, and that hold is not stored.
+    private mutating func note(
+        _ error: TransferError?, of place: (mark: Int64, host: String), isOwn: Bool = true, now: Milliseconds
+    ) {
+        let mark = place.mark
+        if let error, RetryClass(error) == .whenNetworkChanges {
+            if unreachable.count >= Self.unreachableLimit { unreachable.removeAll() }
+            unreachable[mark] = now + RunOutcomePolicy.networkDelay(standings.policy)
+        } else if !unreachable.isEmpty {
+            unreachable[mark] = nil
+        }
+        // Most hosts have no state that must be remembered.
+        if error == nil, names[mark] == nil { return }
+        let host = names[mark] ?? place.host
+        var retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
+        if !isOwn { retryAfter = retryAfter.map { min($0, max(0, standings.policy.maximumDelay / 1_000)) } }
+        _ = standings.note(HostCircuitBreakers.Outcome(error), of: host, retryAfter: retryAfter, now: now)
+        names[mark] = standings.knows(host) ? host : nil
+        if isOwn, retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now),
+            hold >= Self.lastingHold
+        {
+            requests[mark] = (host, now + hold)
+        }
+        // The standings forget hosts in favour of others when they are full.
+        if names.count > 2 * HostCircuitBreakers.maximumHosts { names = names.filter { standings.knows($0.value) } }
+    }
+
+    /// Records that bytes are received from a host.
+    mutating func noteBytes(of mark: Int64) {
+        if let host = names[mark] { standings.noteBytes(of: host) }
+    }
+
+    /// Forgets unreachable hosts after a network change, since they may be reachable now.
+    mutating func networkChanged() { unreachable.removeAll() }
+
+    /// Returns and clears the requested delays that are to be stored.
+    ///
+    /// - Parameter offset: the offset of the wall clock from the monotonic clock.
+    mutating func takeRequests(offset: Milliseconds) -> [HostHold] {
+        defer { requests.removeAll() }
+        return requests.map { HostHold(mark: $0.key, host: $0.value.host, until: $0.value.until.addingClamped(offset)) }
+    }
+
+    /// Restores a stored delay that a host requested from this or an earlier daemon process.
+    mutating func restore(_ hold: HostHold, offset: Milliseconds, now: Milliseconds) {
+        standings.hold(hold.host, milliseconds: hold.until.subtractingClamped(offset).subtractingClamped(now), now: now)
+        if standings.knows(hold.host) { names[hold.mark] = hold.host }
+    }
+
+    /// Opens a host that a user wants contacted now.
+    mutating func open(_ mark: Int64) {
+        unreachable[mark] = nil
+        requests[mark] = nil
+        if let host = names.removeValue(forKey: mark) { standings.forget(host) }
+    }
+
+    /// Returns the time until the host is contacted again by any task, in milliseconds.
+    func hold(of mark: Int64, now: Milliseconds) -> Milliseconds {
+        names[mark].map { standings.hold(of: $0, now: now) } ?? 0
+    }
+
+    /// Whether no task of the host may start now.
+    func isClosed(_ mark: Int64, now: Milliseconds) -> Bool {
+        if let until = unreachable[mark], until > now { return true }
+        guard let host = names[mark] else { return false }
+        return standings.wait(of: host, now: now) > 0
+    }
+
+    /// Returns the hosts for which no task may start now.
+    func closed(now: Milliseconds) -> Set<Int64> {
+        Set(names.lazy.filter { standings.wait(of: $0.value, now: now) > 0 }.map(\.key))
+            .union(unreachable.lazy.filter { $0.value > now }.map(\.key))
+    }
+
+    /// Records that a task of the host starts. Where it is the probe of a recovering host, all other tasks wait for its
+    /// result.
+    mutating func enter(_ mark: Int64, now: Milliseconds) {
+        if let host = names[mark] { _ = standings.admit(to: host, now: now) }
+    }
+
+    /// Records that a task learned nothing about the host, so another task may probe it.
+    mutating func leave(_ mark: Int64, now: Milliseconds) {
+        if let host = names[mark] { _ = standings.note(.unknown, of: host, now: now) }
+    }
+
+    /// Returns the monotonic time at which the first closed host opens by itself.
+    func nextOpening(now: Milliseconds) -> Milliseconds? {
+        (names.values.map { standings.wait(of: $0, now: now).addingClamped(now) } + Array(unreachable.values))
+            .filter { $0 > now }.min()
+    }
+}

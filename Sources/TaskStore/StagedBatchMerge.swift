@@ -1,0 +1,335 @@
+import GRDB
+import TaskModel
+
+/// The result of applying a set.
+package struct SetOutcome: Sendable, Equatable {
+    package var added = 0
+    package var updated = 0
+    package var unchanged = 0
+    package var pruned = 0
+    /// The ids of the added tasks, in the order of their entries.
+    package var idRanges: [ClosedRange<Int64>] = []
+    /// The pruned tasks; the caller must stop those that are running.
+    package var cancelled: [TaskID] = []
+    /// The updated tasks; those that are running still use their previous specification.
+    package var changed: [TaskID] = []
+    /// The updated tasks whose directory changed, with their previous kind and directory. Their part files are in the
+    /// previous directory.
+    package var moved: [TaskID: TaskSpecification] = [:]
+
+    mutating func add(_ ids: ClosedRange<Int64>) {
+        added += ids.count
+        if let last = idRanges.last, last.upperBound + 1 == ids.lowerBound {
+            idRanges[idRanges.count - 1] = last.lowerBound...ids.upperBound
+        } else {
+            idRanges.append(ids)
+        }
+    }
+}
+
+/// The application of one set of staged entries to the existing tasks.
+struct StagedBatchMerge {
+    /// The maximum number of entries read at once, and their approximate number of bytes, so that the memory use of a
+    /// commit does not grow with the set.
+    private static let (chunk, chunkBytes) = (500, 1 << 20 as Int64)
+
+    let set: Int64
+    let owner: UInt32
+    let batch: String?
+    let now: Milliseconds
+
+    private struct Entry {
+        var id: Int64
+        var stored: StoredEntry
+        var path: String?
+        var standing: TaskLifecycle
+        var secrets: String?
+        var hasPieceHashes: Bool
+        /// The task that the entry named when the entry was read.
+        var task: TaskID?
+
+        var bytes: Int64 { stored.bytes.addingClamped(Int64(secrets?.utf8.count ?? 0)) }
+
+        /// The SQL expression for the task that an entry names, for the owner ?1 and the batch ?2. A task with a key
+        /// matches only the entry with that key, not other entries with the same URL.
+        private static let named = """
+            CASE WHEN staged.key IS NULL THEN (
+                SELECT task.id FROM \(FlowSQL.tasks)
+                WHERE task.flow IN (SELECT id FROM flow WHERE owner = ?1 AND batch = ?2)
+                    AND task.entry_mark = staged.entry_mark AND task.url = staged.url AND task.kind = staged.kind
+                    AND task.output IS staged.output AND task.url_mark IS staged.url_mark AND task.key IS NULL
+                ORDER BY task.id LIMIT 1)
+            ELSE (SELECT task.id FROM \(FlowSQL.tasks) WHERE task.owner = ?1 AND task.key = staged.key) END
+            """
+        /// The query for the task that the entry ?3 names.
+        static let namedByOne = "SELECT \(named) FROM staged_entry AS staged WHERE id = ?3"
+        /// The query for up to ?5 entries of the set ?3 after the entry ?4.
+        static let query = """
+            SELECT \(StoredEntry.columnsWithBatch), id, path, state, reason, not_before, secrets,
+                EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = staged.id), \(named)
+            FROM staged_entry AS staged WHERE set_id = ?3 AND id > ?4 ORDER BY id LIMIT ?5
+            """
+
+        init(_ row: RowReader) throws(StoreError) {
+            stored = try StoredEntry(row, at: 0)
+            let first = StoredEntry.columnCount
+            id = try row.integer(first)
+            path = try row.textOrNil(first + 1)
+            standing = try row.standing(first + 2)
+            secrets = try row.textOrNil(first + 5)
+            hasPieceHashes = try row.integer(first + 6) != 0
+            task = try row.integerOrNil(first + 7).map { TaskID($0) }
+        }
+    }
+
+    /// An existing task that an entry names.
+    private struct Known {
+        var stored: StoredEntry
+        var head: TaskHead
+        var secrets: String?
+        var startedAt: Milliseconds?
+        var hasPieceHashes: Bool
+
+        var bytes: Int64 { stored.bytes.addingClamped(Int64(secrets?.utf8.count ?? 0)) }
+
+        static let query = """
+            SELECT \(StoredEntry.columnsWithBatch), task.id, task.owner, state, reason, not_before, json, started_at,
+                EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = task.id)
+            FROM \(FlowSQL.tasks) LEFT JOIN task_secret ON task_secret.task_id = task.id
+            """
+
+        init(_ row: RowReader) throws(StoreError) {
+            stored = try StoredEntry(row, at: 0)
+            let first = StoredEntry.columnCount
+            head = TaskHead(
+                id: try row.id(first), owner: try row.owner(first + 1), standing: try row.standing(first + 2))
+            secrets = try row.textOrNil(first + 5)
+            startedAt = try row.integerOrNil(first + 6)
+            hasPieceHashes = try row.integer(first + 7) != 0
+        }
+    }
+
+    func run(in database: Database, prune: Bool) throws -> SetOutcome {
+        var outcome = SetOutcome()
+        try takeInPlace(in: database, to: &outcome)
+        var additions: [Entry] = []
+        // Most owners have no past entries, which makes a query per entry unnecessary.
+        let past = try database.hasPastEntries(owner: owner) ? batch : nil
+        var last: Int64 = 0
+        while true {
+            let entries = try database.rows(
+                Entry.query, [owner, batch, set, last, Self.chunk], within: Self.chunkBytes, \.bytes, Entry.init)
+            guard let newest = entries.last else { break }
+            last = newest.id
+            var tasks = try self.known(entries.compactMap(\.task), in: database)
+            var fresh = Names()
+            for entry in entries {
+                let known: Known?
+                if fresh.mayHold(entry.stored) {
+                    // The entry may name a task that was added after the entry was read.
+                    try add(&additions, in: database, to: &outcome, notes: prune)
+                    known = try self.known(entry, in: database)
+                } else if let id = entry.task {
+                    // A task that a previous entry of the chunk has changed is read again.
+                    known = try tasks.removeValue(forKey: id) ?? self.known(entry, in: database)
+                } else {
+                    known = nil
+                }
+                if let known {
+                    try apply(entry, to: known, in: database, &outcome)
+                    if prune { try database.note(known.head.id.rawValue, asTaskOf: entry.id) }
+                } else if let past, try database.isPast(entry.stored, owner: owner, batch: past) {
+                    outcome.unchanged += 1
+                } else {
+                    additions.append(entry)
+                    fresh.insert(entry.stored)
+                }
+            }
+            try add(&additions, in: database, to: &outcome, notes: prune)
+        }
+        if prune, let batch { try self.prune(batch, in: database, to: &outcome) }
+        return outcome
+    }
+
+    /// Makes the tasks visible that were already inserted, and records their events.
+    private func takeInPlace(in database: Database, to outcome: inout SetOutcome) throws {
+        let ranges = try database.rows(
+            "SELECT first, last, state, reason FROM staged_range WHERE set_id = ? ORDER BY first", [set]
+        ) { row in
+            let (first, last) = (try row.integer(0), try row.integer(1))
+            guard first <= last else { throw StoreError.corrupt("a set has tasks that there are not") }
+            return TaskRange(ids: first...last, state: try row.word(2), reason: try row.wordOrNil(3))
+        }
+        guard !ranges.isEmpty else { return }
+        try database.run("UPDATE flow SET set_id = NULL WHERE set_id = ?", [set])
+        for range in ranges {
+            try database.journalAdded(range, owner: owner, at: now)
+            outcome.add(range.ids)
+        }
+    }
+
+    private func apply(
+        _ entry: Entry, to known: Known, in database: Database, _ outcome: inout SetOutcome
+    ) throws {
+        var entry = entry
+        try entry.stored.keepStart(of: known.stored)
+        if try batch == nil || known.head.standing.state == .completed || isSame(known, entry, in: database) {
+            outcome.unchanged += 1
+        } else {
+            let before = try update(known, to: entry, in: database)
+            outcome.updated += 1
+            outcome.changed.append(known.head.id)
+            if let before { outcome.moved[known.head.id] = before }
+        }
+    }
+
+    private func isSame(_ known: Known, _ entry: Entry, in database: Database) throws -> Bool {
+        guard known.stored == entry.stored, known.secrets == entry.secrets,
+            known.hasPieceHashes == entry.hasPieceHashes
+        else { return false }
+        return try !known.hasPieceHashes || database.hasPieceHashes(known.head.id, ofEntry: entry.id)
+    }
+
+    private func known(_ ids: [TaskID], in database: Database) throws -> [TaskID: Known] {
+        if ids.isEmpty { return [:] }
+        // Tasks beyond the byte limit are read one by one later.
+        let found = try database.rows(
+            Known.query + " WHERE task.id IN (SELECT value FROM json_each(?))", [TaskStore.list(Set(ids))],
+            within: Self.chunkBytes, \.bytes, Known.init)
+        return Dictionary(found.map { ($0.head.id, $0) }) { first, _ in first }
+    }
+
+    private func known(_ entry: Entry, in database: Database) throws -> Known? {
+        let id = try database.firstRow(Entry.namedByOne, [owner, batch, entry.id]) { try $0.integerOrNil(0) } ?? nil
+        guard let id = id.map({ TaskID($0) }) else { return nil }
+        return try known([id], in: database)[id]
+    }
+
+    /// The keys and marks of a chunk's entries that become new tasks.
+    private struct Names {
+        private var marks: Set<Int64> = []
+        private var keys: Set<String> = []
+
+        /// Returns whether an entry may name the same task as one of the recorded entries.
+        func mayHold(_ entry: StoredEntry) -> Bool {
+            if let key = entry.key { return keys.contains(key) }
+            return entry.entryMark.map(marks.contains) ?? false
+        }
+
+        mutating func insert(_ entry: StoredEntry) {
+            if let key = entry.key { keys.insert(key) }
+            if let mark = entry.entryMark { marks.insert(mark) }
+        }
+    }
+
+    /// Inserts the new tasks.
+    ///
+    /// - Parameter notes: whether to record in each staged entry the task that was created from it.
+    private func add(
+        _ additions: inout [Entry], in database: Database, to outcome: inout SetOutcome, notes: Bool
+    ) throws {
+        let entries = additions
+        additions = []
+        let tasks = try entries.map {
+            try FreshTask(entry: $0.stored, path: $0.path, standing: $0.standing, secrets: $0.secrets)
+        }
+        var next = entries.startIndex
+        for range in try database.insert(tasks[...], owner: owner, now: now) {
+            try database.journalAdded(range, owner: owner, at: now)
+            outcome.add(range.ids)
+            for id in range.ids where entries.indices.contains(next) {
+                if entries[next].hasPieceHashes {
+                    try database.takePieceHashes(of: TaskID(id), fromEntry: entries[next].id)
+                }
+                if notes { try database.note(id, asTaskOf: entries[next].id) }
+                next += 1
+            }
+        }
+    }
+
+    /// Updates a task to match an entry.
+    ///
+    /// - Returns: the previous kind and directory, if the directory for the task's part file has changed.
+    private func update(
+        _ known: Known, to entry: Entry, in database: Database
+    ) throws -> TaskSpecification? {
+        let id = known.head.id
+        // The path is the location of the task's bytes and therefore changes only with the requested location.
+        let before = try known.stored.decoded()
+        let after = try entry.stored.decoded()
+        let leavesDirectory = before.kind != after.kind || before.directory != after.directory
+        let isMoved = leavesDirectory || before.output != after.output || before.file != after.file
+        try database.run(
+            "UPDATE task SET \(StoredEntry.assignments), found_checksum = NULL WHERE id = ?",
+            StatementArguments(entry.stored.arguments + [id.rawValue]))
+        if known.stored.batch != entry.stored.batch {
+            let flow = try database.flow(owner: owner, batch: entry.stored.batch)
+            try database.run("UPDATE task SET flow = ? WHERE id = ?", [flow, id.rawValue])
+        }
+        if isMoved { try database.run("UPDATE task SET path = ? WHERE id = ?", [entry.path, id.rawValue]) }
+        if leavesDirectory { try database.forgetBytes(of: id) }
+        try database.setSecrets(of: id, to: entry.secrets)
+        if known.hasPieceHashes || entry.hasPieceHashes {
+            try database.takePieceHashes(of: id, fromEntry: entry.id)
+        }
+        var head = known.head
+        if let standing = standing(of: known, before, after, asNew: entry.standing) {
+            if head.standing.state.isEnded { try database.apply(.retry, to: head, now: now) }
+            if head.standing.reason == .sourceChanged { try database.forgetSource(of: id) }
+            head.standing = standing
+            try database.setStanding(of: id, to: standing)
+        }
+        if before.afterTask != after.afterTask || head.standing.reason == .dependency {
+            try database.setDependency(of: id, after: after.afterTask)
+        }
+        try database.journal(.updated, of: head, at: now)
+        guard leavesDirectory else { return nil }
+        // The result contains only the needed fields, because there may be a million results.
+        var left = TaskSpecification(kind: before.kind, url: "")
+        left.directory = before.directory
+        return left
+    }
+
+    /// Returns the new standing of an updated task; `nil` to keep the current one.
+    ///
+    /// A task that failed or waits for the user is retried with the new specification; a cancelled task stays
+    /// cancelled. A start time has no effect on a task that has already started. A pause by the user is ended only by a
+    /// change of the entry's own `paused`.
+    private func standing(
+        of known: Known, _ before: TaskSpecification, _ after: TaskSpecification, asNew: TaskLifecycle
+    ) -> TaskLifecycle? {
+        let current = known.head.standing
+        switch current.state {
+        case .completed, .cancelled: return nil
+        case .failed: return asNew
+        case _ where before.paused != after.paused: return asNew
+        case .paused: return current.reason == .user ? nil : asNew
+        case .waiting where current.reason == .dependency: return before.afterTask == after.afterTask ? nil : asNew
+        case .waiting where current.reason == .scheduled, .queued where known.startedAt == nil:
+            return before.startAt == after.startAt && before.afterTask == after.afterTask ? nil : asNew
+        case .waiting, .queued, .active: return nil
+        }
+    }
+
+    private func prune(_ batch: String, in database: Database, to outcome: inout SetOutcome) throws {
+        let unnamed = try database.rows(
+            """
+            SELECT \(TaskHead.columns) FROM \(FlowSQL.tasks)
+            WHERE task.flow IN (SELECT id FROM flow WHERE owner = ? AND batch = ?)
+                AND state NOT IN ('completed', 'failed', 'cancelled')
+                AND task.id NOT IN (SELECT task_id FROM staged_entry WHERE set_id = ? AND task_id IS NOT NULL)
+            ORDER BY task.id
+            """, [owner, batch, set], TaskHead.init)
+        for head in unnamed {
+            try database.apply(.cancel, to: head, now: now)
+            outcome.pruned += 1
+            outcome.cancelled.append(head.id)
+        }
+    }
+}
+
+extension Database {
+    fileprivate func note(_ task: Int64, asTaskOf entry: Int64) throws {
+        try run("UPDATE staged_entry SET task_id = ? WHERE id = ?", [task, entry])
+    }
+}

@@ -1,0 +1,228 @@
+/// The interpretation of a response head for a part file, before a byte of the body is accepted. It is a pure function
+/// of the request, the state of the part, and the response.
+struct ResponseEvaluator {
+    /// The first byte requested; `nil` if the whole resource was requested.
+    var askedFrom: Int64?
+    /// The number of contiguous bytes at the start of the part.
+    var have: Int64
+    /// The validator of the version that the part was started from.
+    var validator: ResourceValidator?
+    /// Whether the validator came from the requested URL. Only then does an equal validator prove the same version.
+    var isVouched = true
+    /// Whether the request had an `If-Range`.
+    var isConditional = false
+    /// Whether the request was for the last bytes of the part, because the server had said that no bytes follow them.
+    var isConfirming = false
+    var total: Int64?
+    /// The digest of the whole resource, as sent by the server earlier.
+    var digest: FileDigest?
+    /// The last segment of the URL's path. It distinguishes a compressed file from a compressed transfer.
+    var pathSuffix: String
+
+    enum Verdict: Equatable {
+        /// The body is written at `offset`. Bytes before `have` are compared, not written.
+        case accept(offset: Int64, length: Int64?, total: Int64?)
+        /// The body is the whole resource, to be stored from 0 as a new generation.
+        case restart(length: Int64?)
+        /// The decoded body is the whole resource. Its length is unknown until the end, and no range of it can be
+        /// requested.
+        case decode(BodyDecoder.Coding)
+        /// The part is complete.
+        case complete
+        /// The body is not read. The part is discarded and the whole resource requested again.
+        case askAgain(reason: String)
+        /// The body is not read, and the part is kept. The next request has no `If-Range` and compares an overlap. The
+        /// server sent the whole resource although it reported no change, or it sent a part without evidence of the
+        /// same version.
+        case askUnconditionally
+        /// The body is not read, and the part is kept. The next request is for its last bytes: the server says that no
+        /// bytes follow them, and the length of the file was unknown before.
+        case confirmEnd
+        case fail(TransferError)
+    }
+
+    func judge(_ head: ResponseHead, now: Int64) -> Verdict {
+        if (200...299).contains(head.status), head.contentLength == nil, head.value(of: "content-length") != nil {
+            // libcurl ignores a number that is too large. The end of the body would then be unknown.
+            return .fail(TransferError(.truncated, "the server states a length that is none"))
+        }
+        return judgeStatus(head, now: now)
+    }
+
+    private func judgeStatus(_ head: ResponseHead, now: Int64) -> Verdict {
+        switch head.status {
+        case 206: partial(head)
+        case 200, 203: whole(head)
+        case 204 where askedFrom != nil, 205 where askedFrom != nil:
+            .fail(TransferError(.truncated, "the server answers without content (\(head.status))"))
+        case 416 where askedFrom != nil: unsatisfiable(head)
+        case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
+        default: .fail(Self.failure(head, now: now))
+        }
+    }
+
+    private func partial(_ head: ResponseHead) -> Verdict {
+        guard let askedFrom else {
+            return .askAgain(reason: "the server sent a part though the whole was asked for")
+        }
+        if let type = head.value(of: "content-type"), type.lowercased().hasPrefix("multipart/byteranges") {
+            return .askAgain(reason: "the server answered one range with several parts")
+        }
+        if head.contentCoding != nil { return .askAgain(reason: "the server coded a part though identity was asked") }
+        guard let range = Self.range(of: head), let bounds = range.bounds else {
+            return .askAgain(reason: "the server sent a part without saying which")
+        }
+        let tags = head.values(of: "etag")
+        guard tags.allSatisfy({ $0 == tags.first }) else {
+            return .askAgain(reason: "the server names two versions of the part")
+        }
+        if let total, let theirs = range.total, theirs != total {
+            return .askAgain(reason: "the file's size changed from \(total) to \(theirs) bytes")
+        }
+        if let validator, !validator.agrees(with: head.validator) {
+            return .askAgain(reason: "the file on the server has changed")
+        }
+        if isOther(head.representationDigest) { return .askAgain(reason: "the file on the server has changed") }
+        guard bounds.lowerBound <= max(askedFrom, 0) else {
+            return .askAgain(reason: "the server sent a later part than was asked for")
+        }
+        let length = bounds.upperBound - bounds.lowerBound + 1
+        if let stated = head.contentLength, stated != length {
+            return .askAgain(reason: "the part's length contradicts its range")
+        }
+        if let validator, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
+            // An overlap alone does not prove that two URLs have the same file.
+            if !isVouched { return .askAgain(reason: "nothing tells that it is the same file there") }
+            // A server that ignores `If-Range` and sends no validator may send any version.
+            if isConditional { return .askUnconditionally }
+        }
+        return .accept(offset: bounds.lowerBound, length: length, total: range.total ?? total)
+    }
+
+    private func whole(_ head: ResponseHead) -> Verdict {
+        if let coding = head.contentCoding {
+            if askedFrom != nil { return .askAgain(reason: "the server coded the body though identity was asked") }
+            guard Self.isSuffix(pathSuffix, of: coding) else {
+                if let known = BodyDecoder.Coding(coding) { return .decode(known) }
+                return .fail(
+                    TransferError(.invalidRequest, "the server sends the file coded (\(coding)) though asked not to"))
+            }
+        }
+        if head.value(of: "content-range") != nil {
+            // Some servers send 200 instead of 206. The response is treated as a 206 only if all numbers match.
+            if let askedFrom, let range = Self.range(of: head), let bounds = range.bounds,
+                bounds.lowerBound == askedFrom, bounds.upperBound - bounds.lowerBound + 1 == head.contentLength,
+                range.total == total, total != nil, isVouched, let validator, validator.agrees(with: head.validator),
+                !isOther(head.representationDigest)
+            {
+                // As for a 206, a response to `If-Range` without a validator is no evidence of the same version.
+                if isConditional, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
+                    return .askUnconditionally
+                }
+                return .accept(offset: bounds.lowerBound, length: head.contentLength, total: total)
+            }
+            if askedFrom != nil { return .askAgain(reason: "a 200 with a Content-Range that does not fit") }
+        }
+        let isSame = isSame(head)
+        if isSame, isConditional, askedFrom ?? 0 > 0 { return .askUnconditionally }
+        if isSame, askedFrom != nil, let total, let theirs = head.contentLength, theirs != total {
+            return .fail(
+                TransferError(
+                    .truncated,
+                    "the server says that the file has \(theirs) bytes and, under the same entity tag, \(total)"))
+        }
+        // The length of a known version is known even if this response omits it.
+        return .restart(length: head.contentLength ?? (isSame ? total : nil))
+    }
+
+    private func unsatisfiable(_ head: ResponseHead) -> Verdict {
+        let refusal = Verdict.askAgain(reason: "the server has no such range (416)")
+        guard let range = Self.range(of: head), range.bounds == nil, let theirs = range.total, theirs == have else {
+            return refusal
+        }
+        if isSame(head), total == have { return .complete }
+        // The length was unknown before, because the body was interrupted. An interruption exactly at the end of the
+        // file would be a coincidence.
+        if total == nil, isSame(head) { return isConfirming ? .complete : .confirmEnd }
+        // Many servers omit the ETag from a 416. A request for the last bytes is to show the version.
+        let isSilent = isVouched && validator?.strongEntityTag != nil && head.validator.entityTag == nil
+        return total == nil && isSilent && !isConfirming ? .confirmEnd : refusal
+    }
+
+    /// Returns whether a strong ETag proves that the response is of the known version.
+    private func isSame(_ head: ResponseHead) -> Bool {
+        guard isVouched, let validator, let tag = validator.strongEntityTag else { return false }
+        return tag == head.validator.strongEntityTag && validator.agrees(with: head.validator)
+    }
+
+    /// Returns whether a digest is of different content.
+    private func isOther(_ theirs: FileDigest?) -> Bool {
+        guard let digest, let theirs else { return false }
+        return digest.contradicts(theirs)
+    }
+
+    /// Returns whether a digest proves that the content is the same.
+    private func isStated(_ theirs: FileDigest?) -> Bool { digest != nil && digest == theirs }
+
+    /// Returns the reason why a response other than a part cannot be of the known version; `nil` if it does not
+    /// contradict it.
+    func contradiction(in head: ResponseHead) -> String? {
+        guard (200...299).contains(head.status) || head.status == 412 else { return nil }
+        if head.status == 412 { return "the server says that the file has changed (412)" }
+        if let validator, !validator.agrees(with: head.validator) { return "the file on the server has changed" }
+        if isOther(head.representationDigest) { return "the file on the server has changed" }
+        let theirs =
+            head.status == 206
+            ? Self.range(of: head)?.total : head.contentLength
+        if let total, let theirs, theirs != total, head.contentCoding == nil {
+            return "the file's size changed from \(total) to \(theirs) bytes"
+        }
+        return nil
+    }
+
+    /// Returns the reason why a source that was not contacted before has a different file; `nil` if the response does
+    /// not prove it.
+    func otherFile(in head: ResponseHead) -> String? {
+        if let reason = contradiction(in: head) { return reason }
+        guard head.status == 416, let total, Self.range(of: head)?.total != total else { return nil }
+        return "the server has no such range (416)"
+    }
+
+    /// Returns the response's `Content-Range`; `nil` also if several fields contradict each other.
+    private static func range(of head: ResponseHead) -> ContentRange? {
+        let ranges = head.values(of: "content-range").map(ContentRange.init)
+        guard let range = ranges.first ?? nil, ranges.allSatisfy({ $0 == range }) else { return nil }
+        return range
+    }
+
+    /// Returns the error for an unsuccessful status.
+    static func failure(_ head: ResponseHead, now: Int64) -> TransferError {
+        TransferError(
+            .httpStatus, words(for: head.status), httpStatus: head.status, retryAfter: head.retryAfter(now: now))
+    }
+
+    /// Returns a description of an unsuccessful status for people.
+    static func words(for status: Int) -> String {
+        switch status {
+        case 204, 205: "the server answers without a file (\(status))"
+        case 401: "the server wants a user and password (401)"
+        case 403: "the server refuses access (403)"
+        case 407: "the proxy wants a user and password (407): its URL can hold them"
+        case 404: "there is no such file on the server (404)"
+        case 410: "the file is gone from the server for good (410)"
+        case 429: "the server asks for fewer requests (429)"
+        case 500...599: "the server failed (\(status))"
+        default: "the server answered with status \(status)"
+        }
+    }
+
+    /// Returns whether the path's suffix matches the coding. Servers often label a compressed file with its coding; the
+    /// bytes are then the file itself.
+    private static func isSuffix(_ path: String, of coding: String) -> Bool {
+        let suffixes: [String: [String]] = [
+            "gzip": [".gz", ".tgz", ".gzip"], "x-gzip": [".gz", ".tgz", ".gzip"], "br": [".br"],
+            "zstd": [".zst"], "compress": [".z"], "deflate": [".zz"],
+        ]
+        return suffixes[coding]?.contains { path.lowercased().hasSuffix($0) } ?? false
+    }
+}

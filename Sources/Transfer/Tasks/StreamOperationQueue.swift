@@ -1,0 +1,401 @@
+import Curl
+
+/// The result of a read.
+struct StreamPiece: Sendable, Equatable {
+    var data: [UInt8] = []
+    var atEOF = false
+}
+
+/// The pending calls of a stream and its unread bytes: a state machine without I/O.
+///
+/// Reads complete in the order of the calls, and so do writes. An operation that concerns both sides, such as the start
+/// of TLS, is a barrier: it stands in both queues and begins when it is at the front of both.
+struct StreamOperationQueue {
+    typealias Outcome = Result<StreamPiece, TransferError>
+
+    enum Phase: Equatable {
+        /// A connection is not established yet.
+        case waiting
+        case open
+        /// The TLS handshake with this number is running.
+        case securing(Int)
+        /// The stream has ended: nothing more is received or sent.
+        case ended(TransferError?)
+    }
+
+    enum Barrier { case secure, capture }
+
+    /// Work for the event loop.
+    enum Work {
+        /// Send these bytes from that offset on, and report the number accepted with ``handed(_:of:)``.
+        case write(Int, [UInt8], from: Int)
+        case closeRead, closeWrite
+        /// Start TLS; ``secured(_:)`` or ``refused(_:_:)`` follows.
+        case secure(Int)
+        /// Announce that the streams are available; ``captured(_:)`` follows.
+        case capture(Int)
+        case resumeReading
+    }
+
+    fileprivate enum Read {
+        case read(Int, least: Int, most: Int)
+        case close
+        case barrier(Int)
+    }
+
+    fileprivate enum Write {
+        case write(Int, [UInt8])
+        case close
+        case barrier(Int)
+    }
+
+    /// The number of unread bytes at which receiving pauses. The bytes of one turn of the loop may come on top.
+    let heldLimit: Int
+
+    private(set) var phase = Phase.waiting
+    private(set) var isSuspended = false
+    /// Whether the task's own calls are refused, since the streams are captured.
+    private(set) var isCaptured = false
+    /// Whether there was ever a connection.
+    private(set) var hasConnected = false
+    private(set) var bytesReceived: Int64 = 0
+    private(set) var bytesSent: Int64 = 0
+
+    private var held = ByteQueue()
+    private var reads = FIFO<Read>()
+    private var writes = FIFO<Write>()
+    private var barriers: [Int: Barrier] = [:]
+    /// The number of bytes of the front write that the connection has accepted.
+    private var handed = 0
+    private var sent = 0
+    /// Whether the connection has no room for more bytes. It notifies when it has: ``hasRoom()``.
+    private var isBlocked = false
+    /// Whether the connection was asked to receive nothing for now.
+    private var isReadingPaused = false
+    private var peerHasClosed = false
+    private var readClose = Closing.open
+    private var writeClose = Closing.open
+    /// The reads and writes without a time limit of their own.
+    private var unlimited: Set<Int> = []
+    /// The time limits of calls whose time is not running, in milliseconds.
+    private var limits: [Int: Int64] = [:]
+    private var deadlines: [Int: MonotonicTime] = [:]
+    private var answers: [(id: Int, outcome: Outcome)] = []
+
+    private enum Closing { case open, asked, done }
+
+    init(heldLimit: Int) { self.heldLimit = heldLimit }
+
+    /// Returns the outcomes since the last call, and removes them.
+    mutating func takeAnswers() -> [(id: Int, outcome: Outcome)] {
+        guard !answers.isEmpty else { return [] }
+        defer { answers = [] }
+        return answers
+    }
+
+    var heldBytes: Int { held.count }
+
+    // MARK: Calls
+
+    /// - Parameter limit: the time limit in milliseconds.
+    mutating func addRead(_ id: Int, least: Int, most: Int, limit: Int64?, captured: Bool = false) {
+        if let refusal = refusal(captured) ?? (readClose == .open ? nil : .streamClosed("the read side is closed")) {
+            return answer(id, .failure(refusal))
+        }
+        note(limit, of: id)
+        reads.append(.read(id, least: least, most: most))
+        serveReads()
+    }
+
+    mutating func addWrite(_ id: Int, _ bytes: [UInt8], limit: Int64?, captured: Bool = false) {
+        if let refusal = refusal(captured) ?? (writeClose == .open ? nil : .streamClosed("the write side is closed")) {
+            return answer(id, .failure(refusal))
+        }
+        if case .ended(let error) = phase { return answer(id, .failure(error ?? .connectionEnded)) }
+        note(limit, of: id)
+        writes.append(.write(id, bytes))
+    }
+
+    mutating func addBarrier(_ id: Int, _ kind: Barrier) {
+        if let refusal = refusal(false) { return answer(id, .failure(refusal)) }
+        if case .ended(let error) = phase { return answer(id, .failure(error ?? .connectionEnded)) }
+        if kind == .capture { isCaptured = true }
+        barriers[id] = kind
+        reads.append(.barrier(id))
+        writes.append(.barrier(id))
+    }
+
+    mutating func closeRead(captured: Bool = false) {
+        guard refusal(captured) == nil, readClose == .open else { return }
+        readClose = .asked
+        reads.append(.close)
+    }
+
+    mutating func closeWrite(captured: Bool = false) {
+        guard refusal(captured) == nil, writeClose == .open else { return }
+        writeClose = .asked
+        writes.append(.close)
+    }
+
+    private func refusal(_ captured: Bool) -> TransferError? {
+        isCaptured && !captured ? .streamClosed("the task has become a reader and a writer") : nil
+    }
+
+    private mutating func note(_ limit: Int64?, of id: Int) {
+        if let limit { limits[id] = max(0, limit) } else { unlimited.insert(id) }
+    }
+
+    // MARK: Withdrawal
+
+    enum Withdrawal { case done, cannot }
+
+    /// Withdraws a call. A write that has begun and a running handshake cannot be withdrawn.
+    mutating func withdraw(_ id: Int, _ reason: TransferError) -> Withdrawal {
+        guard isPending(id) else { return .done }
+        if hasBegun(id) { return .cannot }
+        reads.remove { if case .read(id, _, _) = $0 { true } else { $0.isBarrier(id) } }
+        writes.remove { if case .write(id, _) = $0 { true } else { $0.isBarrier(id) } }
+        if barriers.removeValue(forKey: id) == .capture { isCaptured = false }
+        answer(id, .failure(reason))
+        serveReads()
+        return .done
+    }
+
+    private func isPending(_ id: Int) -> Bool {
+        unlimited.contains(id) || limits[id] != nil || deadlines[id] != nil || barriers[id] != nil
+    }
+
+    private func hasBegun(_ id: Int) -> Bool {
+        if phase == .securing(id) { return true }
+        if case .write(id, _) = writes.first { return handed > 0 }
+        return false
+    }
+
+    // MARK: Time
+
+    /// Starts the time limits of calls at `now`, unless the stream is suspended.
+    ///
+    /// - Returns: the earliest time to call ``expire(at:)``; `nil` if there is none.
+    mutating func arm(_ now: MonotonicTime) -> MonotonicTime? {
+        guard !isSuspended else { return nil }
+        if !limits.isEmpty {
+            for (id, limit) in limits { deadlines[id] = now.advanced(milliseconds: limit) }
+            limits = [:]
+        }
+        return deadlines.isEmpty ? nil : deadlines.values.min()
+    }
+
+    /// Fails the calls whose time is up.
+    ///
+    /// - Returns: an error if the stream cannot continue, since half of a write was sent when its time was up.
+    mutating func expire(at now: MonotonicTime) -> TransferError? {
+        var failure: TransferError?
+        for id in deadlines.filter({ $0.value <= now }).keys.sorted() {
+            let error = TransferError(.timedOut, "not done within its time")
+            if case .cannot = withdraw(id, error) {
+                failure = TransferError(.timedOut, "the peer did not take all of a write within its time")
+            }
+        }
+        return failure
+    }
+
+    /// Whether a call without a time limit of its own is waiting for bytes to be received or sent.
+    var isAwaited: Bool { phase == .open && !isSuspended && !unlimited.isEmpty }
+
+    mutating func suspend(_ now: MonotonicTime) {
+        isSuspended = true
+        for (id, deadline) in deadlines { limits[id] = deadline.milliseconds(since: now) }
+        deadlines = [:]
+    }
+
+    mutating func goOn() {
+        isSuspended = false
+        serveReads()
+    }
+
+    // MARK: Events of the connection
+
+    /// Called when a task begins to work for the stream.
+    mutating func attach() { isSuspended = false }
+
+    mutating func connected() {
+        guard phase == .waiting else { return }
+        phase = .open
+        hasConnected = true
+        serveReads()
+    }
+
+    mutating func received(_ bytes: UnsafeRawBufferPointer) {
+        bytesReceived += Int64(bytes.count)
+        guard readClose != .done else { return }
+        held.append(bytes)
+        serveReads()
+    }
+
+    /// Returns whether the connection is to receive more; if not, ``Work/resumeReading`` follows later.
+    mutating func wantsMore() -> Bool {
+        isReadingPaused = isSuspended || held.count >= heldLimit && !readsWait
+        return !isReadingPaused
+    }
+
+    /// Whether the read at the front needs more bytes than are buffered.
+    private var readsWait: Bool { if case .read = reads.first { true } else { false } }
+
+    mutating func peerClosed() {
+        peerHasClosed = true
+        serveReads()
+    }
+
+    /// - Parameter count: the number accepted. If it is less than `offered`, the connection notifies when it has room.
+    mutating func handed(_ count: Int, of offered: Int) {
+        handed += count
+        isBlocked = count < offered
+    }
+
+    mutating func hasRoom() { isBlocked = false }
+
+    mutating func sent(_ count: Int) {
+        sent += count
+        bytesSent += Int64(count)
+        finishWrite()
+    }
+
+    private mutating func finishWrite() {
+        guard case .write(let id, let bytes) = writes.first, sent >= bytes.count else { return }
+        writes.removeFirst()
+        (handed, sent) = (0, 0)
+        answer(id, .success(StreamPiece()))
+    }
+
+    mutating func secured(_ id: Int) {
+        phase = .open
+        pass(id)
+    }
+
+    mutating func captured(_ id: Int) { pass(id) }
+
+    private mutating func pass(_ id: Int) {
+        barriers[id] = nil
+        if case .barrier(id) = reads.first { reads.removeFirst() }
+        if case .barrier(id) = writes.first { writes.removeFirst() }
+        answer(id, .success(StreamPiece()))
+        serveReads()
+    }
+
+    /// Called when TLS was not started. Calls made after it were meant for TLS, so they fail instead of being sent in
+    /// plain text.
+    mutating func refused(_ id: Int, _ error: TransferError) {
+        if phase == .securing(id) { phase = .open }
+        isCaptured = isCaptured && barriers.values.contains(.capture) == false
+        failAll(error)
+    }
+
+    /// Ends the stream. Only the first end has an effect.
+    mutating func ended(_ error: TransferError?) {
+        if case .ended = phase { return }
+        // Bytes received during an unfinished TLS handshake come from an unverified peer.
+        if case .securing = phase { held.removeAll() }
+        phase = .ended(error)
+        if error?.code == .cancelled { held.removeAll() }
+        serveReads()
+        failAll(error ?? .connectionEnded)
+    }
+
+    /// Fails all pending calls. Pending closes stay queued: they send no data that a peer could read.
+    private mutating func failAll(_ error: TransferError) {
+        var ids = Set(barriers.keys)
+        for read in reads.elements { if case .read(let id, _, _) = read { ids.insert(id) } }
+        for write in writes.elements { if case .write(let id, _) = write { ids.insert(id) } }
+        reads.remove { if case .close = $0 { false } else { true } }
+        writes.remove { if case .close = $0 { false } else { true } }
+        barriers = [:]
+        (handed, sent) = (0, 0)
+        for id in ids.sorted() { answer(id, .failure(error)) }
+    }
+
+    // MARK: Outcomes and work
+
+    private mutating func answer(_ id: Int, _ outcome: Outcome) {
+        unlimited.remove(id)
+        limits[id] = nil
+        deadlines[id] = nil
+        answers.append((id, outcome))
+    }
+
+    private mutating func serveReads() {
+        while case .read(let id, let least, let most) = reads.first, let outcome = outcome(least, most) {
+            reads.removeFirst()
+            answer(id, outcome)
+        }
+    }
+
+    /// - Returns: the outcome of a read; `nil` if it has to wait.
+    private mutating func outcome(_ least: Int, _ most: Int) -> Outcome? {
+        let end: TransferError?
+        switch phase {
+        case .waiting, .securing: return nil
+        case .open:
+            guard !isSuspended else { return nil }
+            end = nil
+        case .ended(let error): end = error
+        }
+        let isOver = peerHasClosed && end?.code != .cancelled || phase == .ended(nil)
+        guard held.count >= least || isOver else { return end.map { .failure($0) } }
+        // An error takes precedence over an empty result.
+        if held.count == 0, !isOver, let end { return .failure(end) }
+        let data = held.take(atMost: most)
+        return .success(StreamPiece(data: data, atEOF: isOver && held.count == 0))
+    }
+
+    /// Returns the next work for the event loop; `nil` if there is none for now.
+    mutating func nextWork() -> Work? {
+        guard phase == .open, !isSuspended else { return nil }
+        if isReadingPaused, readClose != .done, held.count <= heldLimit / 2 || readsWait {
+            isReadingPaused = false
+            return .resumeReading
+        }
+        if case .close = reads.first {
+            reads.removeFirst()
+            readClose = .done
+            held.removeAll()
+            return .closeRead
+        }
+        if case .write(let id, let bytes) = writes.first {
+            if handed < bytes.count { return isBlocked ? nil : .write(id, bytes, from: handed) }
+            guard bytes.isEmpty else { return nil }
+            finishWrite()
+            return nextWork()
+        }
+        if case .close = writes.first {
+            writes.removeFirst()
+            writeClose = .done
+            return .closeWrite
+        }
+        guard case .barrier(let id) = writes.first, case .barrier(id) = reads.first, let kind = barriers[id] else {
+            return nil
+        }
+        switch kind {
+        case .capture: return .capture(id)
+        case .secure:
+            guard held.count == 0 else {
+                refused(id, .unreadPlaintext)
+                return nextWork()
+            }
+            phase = .securing(id)
+            return .secure(id)
+        }
+    }
+
+    /// Whether the loop may find work that it has not been notified of.
+    var wantsLoop: Bool {
+        !reads.isEmpty || !writes.isEmpty || isReadingPaused && held.count <= heldLimit / 2
+    }
+}
+
+extension StreamOperationQueue.Read {
+    fileprivate func isBarrier(_ id: Int) -> Bool { if case .barrier(id) = self { true } else { false } }
+}
+
+extension StreamOperationQueue.Write {
+    fileprivate func isBarrier(_ id: Int) -> Bool { if case .barrier(id) = self { true } else { false } }
+}

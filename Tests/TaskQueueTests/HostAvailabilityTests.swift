@@ -1,0 +1,136 @@
+import GRDB
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+@testable import TaskStore
+@testable import Transfer
+
+@Suite("Hosts that nothing is started of")
+struct HostAvailabilityTests {
+    private static let policy = RetryPolicy(attempts: 10, baseDelay: 1_000, maximumDelay: 600_000)
+
+    /// Returns two tasks of different hosts.
+    private func works() async throws -> (fixture: QueueFixture, works: [TaskWork]) {
+        let fixture = try await QueueFixture()
+        let urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:2/a"]
+        var works: [TaskWork] = []
+        for url in urls {
+            let id = try await fixture.add(url) { $0.paused = true }
+            works.append(try #require(try fixture.store.work(for: id)))
+        }
+        return (fixture, works)
+    }
+
+    @Test("a host to which there is no way is left alone for a while, alone, and opens with another network")
+    func unreachable() async throws {
+        let (fixture, works) = try await works()
+        var gate = HostAvailability(policy: Self.policy)
+        gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 1_000)
+        #expect(gate.isClosed(works[0].hostMark, now: 1_000) && !gate.isClosed(works[1].hostMark, now: 1_000))
+        #expect(gate.closed(now: 1_000) == [works[0].hostMark])
+        #expect(gate.nextOpening(now: 1_000) == 5_000)
+        #expect(!gate.isClosed(works[0].hostMark, now: 5_000) && gate.nextOpening(now: 5_000) == nil)
+        gate.note(TransferError(.resolverUnavailable, "no name server"), of: works[0], now: 6_000)
+        gate.networkChanged()
+        #expect(!gate.isClosed(works[0].hostMark, now: 6_000))
+        gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 7_000)
+        gate.note(nil, of: works[0], now: 7_001)
+        #expect(!gate.isClosed(works[0].hostMark, now: 7_001))
+        await fixture.queue.stop()
+    }
+
+    @Test("an ending speaks for the task's own host, not where another server or a proxy of its owner's brought it")
+    func witness() async throws {
+        let (fixture, works) = try await works()
+        let id = try await fixture.add("http://127.0.0.1:1/b") {
+            $0.paused = true
+            $0.proxy = "http://127.0.0.1:9"
+        }
+        let proxied = try #require(try fixture.store.work(for: id))
+        let refused = TransferError(.cannotConnect, "refused")
+        let here = refused.named(by: works[0].host)
+        let elsewhere = refused.named(by: works[1].host)
+        #expect(works[0].witness(of: nil) == .own && works[0].witness(of: refused) == .own)
+        #expect(works[0].witness(of: here) == .own && works[0].witness(of: elsewhere) == .other(works[1].host))
+        for error in [nil, refused, here, elsewhere] { #expect(proxied.witness(of: error) == .none) }
+
+        // A host that has answered may use all slots, one that has not no more than half of them.
+        let settings = QueueFixture.settings(downloads: fixture.downloads) { $0.activeTasks = 2 }
+        var chooser = TaskChooser(store: fixture.store, settings: settings)
+        let started = chooser.place(of: works[0], now: 0)
+        let place = try #require(started)
+        chooser.noteAnswer(of: place)
+        for error in [refused, here, elsewhere] {
+            chooser.note(error, of: proxied, now: 0)
+            #expect(chooser.slots.mayStart(works[0].hostMark))
+        }
+        chooser.note(elsewhere, of: works[0], now: 0)
+        #expect(chooser.slots.mayStart(works[0].hostMark))
+        chooser.note(refused, of: works[0], now: 0)
+        #expect(!chooser.slots.mayStart(works[0].hostMark))
+        await fixture.queue.stop()
+    }
+
+    @Test("a host that fails five times in a row is left alone, and for longer the next time")
+    func breaker() async throws {
+        let (fixture, works) = try await works()
+        var gate = HostAvailability(policy: Self.policy)
+        for attempt in 1...5 {
+            #expect(!gate.isClosed(works[0].hostMark, now: 0), "\(attempt)")
+            gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: 0)
+        }
+        #expect(gate.isClosed(works[0].hostMark, now: 0))
+        let opening = try #require(gate.nextOpening(now: 0))
+        #expect(!gate.isClosed(works[0].hostMark, now: opening))
+        gate.enter(works[0].hostMark, now: opening)
+        // While one probe is pending, the other tasks wait.
+        #expect(gate.isClosed(works[0].hostMark, now: opening))
+        gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: opening)
+        #expect(try #require(gate.nextOpening(now: opening)) - opening > opening)
+        await fixture.queue.stop()
+    }
+
+    @Test("a task that was to probe its host and could not be read leaves that to another one")
+    func unreadableProbe() async throws {
+        let (fixture, works) = try await works()
+        await fixture.queue.stop()
+        let ids = try await fixture.queue.add(
+            ["a", "b"].map { TaskSpecification(url: "http://127.0.0.1:1/\($0)") }, by: QueueFixture.me)
+        try await fixture.store.writes.perform {
+            try $0.execute(sql: "UPDATE task SET specification = '{' WHERE id = \(ids[0])")
+        }
+        let settings = QueueFixture.settings(downloads: fixture.downloads) { $0.activeTasks = 2 }
+        var chooser = TaskChooser(store: fixture.store, settings: settings)
+        let refused = TransferError(.cannotConnect, "refused")
+        for _ in 1...5 { chooser.note(refused, of: works[0], now: 0) }
+        let opening = try #require(chooser.gate.nextOpening(now: 0))
+        let chosen = try chooser.choose(limit: 2, busy: .init(running: [:], held: [:]), now: opening)
+        #expect(chosen.map(\.work.record.id) == [ids[1]])
+        #expect(chooser.unreadable == [ids[0]])
+    }
+
+    @Test("tasks that were chosen before the store failed give their places back")
+    func placesAfterFailure() async throws {
+        let (fixture, _) = try await works()
+        await fixture.queue.stop()
+        // One more than the number that is read at a time.
+        let tasks = (0...512).map { TaskSpecification(url: "http://127.0.0.1:1/\($0)") }
+        _ = try await fixture.queue.add(tasks, by: QueueFixture.me)
+        let settings = QueueFixture.settings(downloads: fixture.downloads) {
+            $0.activeTasks = 2_000
+            $0.connectionsPerHost = 2_000
+        }
+        var chooser = TaskChooser(store: fixture.store, settings: settings)
+        let busy = TaskChooser.Busy(running: [:], held: [:])
+        // The number of tasks that the host may have is known once the first has been chosen.
+        for limit in [1] + Array(repeating: 60, count: 8) {
+            let count = try chooser.choose(limit: limit, busy: busy, now: 0).count
+            #expect(count == limit)
+        }
+        try await fixture.store.writes.perform { try $0.execute(sql: "ALTER TABLE task RENAME TO elsewhere") }
+        #expect(throws: StoreError.self) { try chooser.choose(limit: 60, busy: busy, now: 0) }
+        #expect(chooser.slots.running == 481)
+    }
+}

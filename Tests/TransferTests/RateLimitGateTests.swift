@@ -1,0 +1,83 @@
+import Curl
+import Testing
+
+@testable import Transfer
+
+@Suite("Turns at a shared rate")
+struct RateLimitGateTests {
+    private static let rate: Int64 = 16 << 20
+
+    /// A request with one connection on which pieces of one size are received as fast as the limit permits.
+    private struct Receiver {
+        let piece: Int
+        var turn: RateLimitGate
+        var passed = 0
+        /// The time at which the waiting piece may pass; `nil` if none waits.
+        var due: MonotonicTime?
+
+        /// Passes pieces until one has to wait.
+        mutating func receive(at now: MonotonicTime) {
+            if let due, due > now { return }
+            var wait = due == nil ? turn.wait(toPass: piece, now: now) : turn.wait(now: now)
+            while wait == 0 {
+                turn.pass(piece)
+                passed += piece
+                wait = turn.wait(toPass: piece, now: now)
+            }
+            due = now.advanced(milliseconds: wait)
+        }
+    }
+
+    private func session() throws -> Session {
+        var configuration = SessionConfiguration()
+        configuration.downloadRate = Self.rate
+        return try Session(configuration: configuration)
+    }
+
+    private func receiver(on session: Session, piece: Int) -> Receiver {
+        let task = session.dataTask(with: TransferRequest(url: "http://127.0.0.1/"))
+        let turn = RateLimitGate(
+            .download, at: (scheme: "http", host: "127.0.0.1", port: 80), limits: ByteLimits(task.core),
+            session: session)
+        return Receiver(piece: piece, turn: turn)
+    }
+
+    @Test("requests whose bytes arrive in small pieces have as much of a rate as one with large pieces")
+    func equalShares() throws {
+        let session = try session()
+        defer { session.invalidateAndCancel() }
+        let begun = MonotonicTime.now()
+        var receivers = [128, 16, 4, 1].map { receiver(on: session, piece: $0 << 10) }
+        for millisecond in 0..<4_000 as Range<Int64> {
+            for index in receivers.indices { receivers[index].receive(at: begun.advanced(milliseconds: millisecond)) }
+        }
+        let total = receivers.reduce(0) { $0 + $1.passed }
+        #expect(abs(total - 4 * Int(Self.rate)) < Int(Self.rate) / 10)
+        for receiver in receivers {
+            #expect(receiver.passed > total / 5, "\(receiver.piece): \(receiver.passed) of \(total)")
+        }
+    }
+
+    @Test("a request that ends gives back what it counted beyond its bytes")
+    func givesBack() throws {
+        let session = try session()
+        defer { session.invalidateAndCancel() }
+        let begun = MonotonicTime.now()
+        var passed = 0
+        // Small files, one after another.
+        for millisecond in 0..<1_000 as Range<Int64> {
+            var file = receiver(on: session, piece: 4 << 10)
+            let now = begun.advanced(milliseconds: millisecond)
+            guard file.turn.wait(toPass: file.piece, now: now) == 0 else {
+                file.turn.giveBack()
+                continue
+            }
+            file.turn.pass(file.piece)
+            let wait = file.turn.wait(toPass: file.piece, now: now)
+            file.turn.giveBack()
+            passed += file.piece
+            #expect(wait < 1_000)
+        }
+        #expect(passed > 3 << 20, "\(passed)")
+    }
+}
