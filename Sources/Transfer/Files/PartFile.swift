@@ -6,7 +6,7 @@ import Synchronization
 /// its owner may access it.
 ///
 /// It is written on the event loop's thread and synced on others. No other process uses it at the same time, see
-/// ``PartLock``.
+/// `PartLock`.
 public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner
     /// The directory of the part file and of the finished file.
