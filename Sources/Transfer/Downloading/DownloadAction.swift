@@ -10,7 +10,7 @@ indirect enum DownloadAction {
         case requestOn(from: Int64)
         /// Closes the connection; others go on.
         case dismiss
-        /// Requests from the URL that the source names, not from the one that redirects once led to.
+        /// Requests from the source's own URL again, without the earlier redirect.
         case goBack
         /// Has another source go on after this failure of the last connection.
         case turn(TransferError)

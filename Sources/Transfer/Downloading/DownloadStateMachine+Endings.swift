@@ -143,6 +143,12 @@ extension DownloadStateMachine {
         return exhausted(connection, error, facts)
     }
 
+    /// Codes of refusals that concern the response, as opposed to this machine.
+    private static let errorsOfServers: Set<TransferError.Code> = [
+        .checksumMismatch, .remoteChanged, .tooLarge, .httpStatus, .unacceptableContentType, .validationFailed,
+    ]
+
+    /// Decides what follows a response that cannot be kept.
     private mutating func refused(
         _ connection: SegmentConnection, _ error: TransferError, _ facts: DownloadFacts
     ) -> DownloadAction {
@@ -157,7 +163,9 @@ extension DownloadStateMachine {
                 return .flush(number, then: .turn(error))
             }
         }
-        return diskFailed(number, error.code == .allowanceUsedUp ? error : failures.first ?? error, facts)
+        // A full disk, say, is reported as it is, whatever another source failed with before.
+        let isOfServer = Self.errorsOfServers.contains(error.code)
+        return diskFailed(number, isOfServer ? failures.first ?? error : error, facts)
     }
 
     /// Decides what follows where no other source goes on after this failure of the last connection.

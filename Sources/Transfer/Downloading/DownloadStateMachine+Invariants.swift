@@ -9,7 +9,8 @@
 /// 5. *The number of connections stays within its limit.*
 /// 6. *From every state some event leads to an end.* An exchange is under way, a timer or a slow disk will call back,
 ///    or the download has ended.
-/// 7. *Nothing is requested where nothing is missing.* Every request for a range is made in one function, which checks.
+/// 7. *Nothing is requested where nothing is missing.* The end of an exchange, and every request for a
+///    new range, looks first whether bytes are missing.
 /// 8. *Complete bytes are never thrown away.* The part is dropped only where its bytes were seen to be wrong, or where
 ///    a response replaces an incomplete part.
 extension DownloadStateMachine {

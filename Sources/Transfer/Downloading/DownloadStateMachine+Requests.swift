@@ -46,7 +46,7 @@ extension DownloadStateMachine {
         return send(number, from: 0, to: nil, facts)
     }
 
-    /// Requests bytes. Every request for a range is made here: nothing is requested where nothing is missing.
+    /// Requests bytes, unless nothing is missing.
     mutating func request(
         _ number: Int, from start: Int64, to end: Int64?, _ facts: DownloadFacts
     ) -> DownloadAction {
@@ -86,7 +86,7 @@ extension DownloadStateMachine {
 
     /// Decides on the range of a request that is about to be sent.
     ///
-    /// - Parameter resource: the URL that is asked, as ``ResumeData/resource(of:)`` normalises it.
+    /// - Parameter resource: the URL that is asked, as the digest that ``ResumeData/resource(of:)`` makes of it.
     mutating func requestRange(_ number: Int, at resource: String, _ facts: DownloadFacts) -> RangeRequest {
         guard let index = index(of: number) else { return .whole }
         var connection = connections[index]

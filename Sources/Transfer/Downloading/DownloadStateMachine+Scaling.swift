@@ -14,7 +14,7 @@ extension DownloadStateMachine {
 
     /// Whether the next tick decides on the number of connections, so that it needs ``Observations``.
     func isScaling(_ facts: DownloadFacts) -> Bool {
-        !isEnded && !isSuspended && table != nil && missing(facts) != nil && canShare(facts)
+        !isEnded && !isSuspended && table != nil && missing(facts) ?? 0 > 0 && canShare(facts)
     }
 
     /// Whether the host's line is looked at together with other downloads.
@@ -26,7 +26,7 @@ extension DownloadStateMachine {
         guard isScaling(facts), let left = missing(facts) else { return .none }
         measure(facts)
         let target = wantedConnections(observations, left: left, facts)
-        let wanted = observations.wanted
+        let wanted = observations.wanted.filter { index(of: $0) != nil }
         if connections.count > target || !wanted.isEmpty {
             let excess = wanted.isEmpty ? connections.count - target : 1
             let slowest = connections.filter { wanted.isEmpty || wanted.contains($0.number) }
@@ -170,7 +170,7 @@ extension DownloadStateMachine {
             actions.append(.flush(victim, then: .dismiss))
         }
         wasShared = true
-        // The exchange is created before its model may be closed.
+        // The next action may close the connection whose redirects and credentials the new one copies.
         actions.insert(.open(wish), at: 0)
         actions.append(request(wish.number, from: range.lowerBound, to: range.upperBound, facts))
         if case .growth(let target) = wish.purpose { actions.append(.grow(to: target)) }

@@ -128,6 +128,8 @@ extension DownloadRun {
         add(transaction)
         connection.close()
         timers.stopRest(old, core)
+        // The only connection is the task's own one, whatever it was borrowed for.
+        borrowed.giveBackAll()
         transaction.isQuiet = false
         if isJoining { file.join() }
     }
@@ -135,7 +137,8 @@ extension DownloadRun {
     // MARK: The end
 
     private func finish(_ number: Int) {
-        guard let connection = connection(number) else { return }
+        // A slow disk may call back after the connection was closed.
+        guard let connection = connection(number) ?? connections.first else { return }
         do throws(TransferError) {
             if destination == nil {
                 destination = try file.place(

@@ -41,7 +41,11 @@ extension DownloadRun: TransactionClient {
         guard case .receive(let plan) = machine.headReceived(connection.number, head, at: url, context, facts()) else {
             return .discard
         }
-        if plan.keepsFront { file.keepFront() }
+        if plan.keepsFront {
+            // The run of the previous response would bring the bytes behind the gap back when it ends.
+            connection.writer.drop()
+            file.keepFront()
+        }
         if let reason = plan.startsOver { dropPart(for: connection, reason) }
         do throws(TransferError) {
             if plan.isShare {

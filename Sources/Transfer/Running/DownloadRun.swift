@@ -130,8 +130,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     }
 
     /// A checkpoint that covers `count` bytes has been written.
-    func confirm(_ count: Int64) {
-        file.confirm(count)
+    func confirm(_ count: Int64, of generation: String) {
+        file.confirm(count, of: generation)
         guard !file.isAhead else { return }
         for connection in connections { connection.transaction.resume(.checkpoint) }
         checkInvariants()
@@ -191,7 +191,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         timers.tick = core.after(milliseconds: milliseconds) { [unowned self] in
             timers.tick = nil
             tick()
-            // Not where room was offered: two downloads that do not take it would offer it to each other for ever.
+            // Not after an offer: two downloads that both decline would offer the slot to each other forever.
             if !isEnded, machine.growth.isWaiting, let origin = connections.first?.transaction.url?.origin {
                 session.expectConnection(at: origin, for: task)
             }
@@ -199,7 +199,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         }
     }
 
-    /// The host that this download waits for a connection of has room for one.
+    /// A host that this download was waiting for has a free connection.
     func mayBorrow(at origin: String) {
         if timers.tick != nil, !isEnded {
             timers.stopTick(core)

@@ -12,7 +12,7 @@ protocol LoopRun: AnyObject {
 /// A run whose checkpoints are confirmed.
 protocol ConfirmableRun: LoopRun {
     /// Records that a checkpoint covering `count` bytes has been written.
-    func confirm(_ count: Int64)
+    func confirm(_ count: Int64, of generation: String)
 }
 
 /// A run that downloads a file.

@@ -115,8 +115,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         exchange.begin(RemoteStep(work: .fetch(from: offset), path: remote.path))
     }
 
-    func confirm(_ count: Int64) {
-        file.confirm(count)
+    func confirm(_ count: Int64, of generation: String) {
+        file.confirm(count, of: generation)
         if !file.isAhead { exchange.resume(.checkpoint) }
     }
 

@@ -175,8 +175,8 @@ public final class DownloadTask: LoopTask {
 
     /// Records that the resume data of a checkpoint are stored crash-safely.
     public func confirm(_ resumeData: ResumeData) {
-        let count = resumeData.ranges.count
-        session.perform(self) { ($0 as? any ConfirmableRun)?.confirm(count) }
+        let (count, generation) = (resumeData.ranges.count, resumeData.generation)
+        session.perform(self) { ($0 as? any ConfirmableRun)?.confirm(count, of: generation) }
     }
 
     /// Whether bytes have been received that no checkpoint covers.

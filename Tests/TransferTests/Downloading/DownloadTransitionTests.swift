@@ -183,6 +183,32 @@ struct DownloadTransitionTests {
         "own connection | flush:rest | flush:rest | flush:rest | flush:rest | flush:rest | finish | flush:rest",
     ]
 
+    // MARK: Single rules
+
+    @Test("an error of this machine is reported itself, although another source failed before")
+    func localError() {
+        for (code, expected) in [(TransferError.Code.diskFull, "fail disk-full"), (.tooLarge, "fail http")] {
+            var (machine, facts) = Self.machine(.mirrored)
+            machine.failures.first = TransferError(.httpStatus, "r", httpStatus: 503)
+            machine.update(0) { $0.phase = .interrupted(.refused(TransferError(code, "r"))) }
+            #expect(Self.words(machine.ended(0, .init(position: facts[0].position), facts)) == expected)
+        }
+    }
+
+    @Test("a task that waits for a closed connection of this download does not stop the opening of others")
+    func closedConnectionIsWanted() {
+        var (machine, facts) = Self.machine(.resumed)
+        #expect(Self.words(machine.tick(.init(wanted: [7]), facts)) == "borrow")
+    }
+
+    @Test("no connection is opened or closed while the last bytes wait for the disk")
+    func completing() {
+        var (machine, facts) = Self.machine(.shared)
+        facts.exchanges[0].gathered = Self.size - facts.part.count
+        #expect(!machine.isScaling(facts))
+        #expect(Self.words(machine.tick(.init(wanted: [1]), facts)) == "-")
+    }
+
     // MARK: Events
 
     enum Phase: String, CaseIterable { case idle, requesting, receiving, discarding, interrupted, resting, closed }
