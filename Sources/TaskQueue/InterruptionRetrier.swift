@@ -1,7 +1,7 @@
 import Transfer
 
-/// A retrier for transfers that break off while they make progress. It retries immediately, so that the task keeps its
-/// slot in the queue. All other errors are left to the scheduler.
+/// A retrier for transfers that break off while they make progress. It retries within the base delay, so that the
+/// task keeps its slot in the queue. All other errors are left to the scheduler.
 struct InterruptionRetrier: RequestRetrier {
     let policy: RetryPolicy
     /// The maximum number of retries within one run of a task.
