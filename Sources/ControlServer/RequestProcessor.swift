@@ -40,7 +40,7 @@ struct RequestProcessor: Sendable {
                     // Without this limit, a thousand pages in one response would take a gigabyte of memory for one line
                     // of input.
                     text = Self.failure(
-                        request.id, .refused(.tooLarge, "the batch's answer grew too long; ask in smaller batches"))
+                        request.id, .refused(.tooLarge, "the batch's response is too long; send smaller batches"))
                 }
                 guard let text else { continue }
                 length += text.count
@@ -128,7 +128,7 @@ struct RequestProcessor: Sendable {
             return Self.failure(request.id, error)
         case .success(.eventsSubscribe(let parameters)):
             guard !isSubscribed, reply.subscription == nil else {
-                return Self.failure(request.id, .refused(.invalid, "this connection is subscribed already"))
+                return Self.failure(request.id, .refused(.invalid, "this connection already has a subscription"))
             }
             switch await handler.events(parameters, for: peer) {
             case .success(let subscription):
@@ -139,7 +139,7 @@ struct RequestProcessor: Sendable {
             }
         case .success(.sourceReceive(let parameters)):
             guard isAlone, request.id != nil else {
-                return Self.failure(request.id, .invalidRequest("source.receive needs a line and an id of its own"))
+                return Self.failure(request.id, .invalidRequest("source.receive must be the only request in its line and have an id"))
             }
             switch handler.receive(parameters, from: peer) {
             case .success(let room):

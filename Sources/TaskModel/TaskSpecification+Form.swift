@@ -17,7 +17,7 @@ extension TaskSpecification {
             throw FieldError(field: "method", message: "must be PUT or POST")
         }
         guard isForm else { return }
-        if method == "PUT" { throw FieldError(field: "method", message: "must be POST: a form goes by no other") }
+        if method == "PUT" { throw FieldError(field: "method", message: "must be POST: a form is sent by no other method") }
         try Self.checkText(fileField, "fileField", limit: Limit.nameLength, empty: false)
         guard form.count <= Limit.formFields else {
             throw FieldError(field: "form", message: "has more than \(Limit.formFields) fields")
@@ -31,14 +31,14 @@ extension TaskSpecification {
                 throw FieldError(field: "form[\(index)]", message: "is not of the form NAME=VALUE")
             }
             try Self.checkText(name, "form[\(index)]", limit: Limit.nameLength)
-            guard !value.utf8.contains(0) else { throw FieldError(field: "form[\(index)]", message: "holds a NUL") }
+            guard !value.utf8.contains(0) else { throw FieldError(field: "form[\(index)]", message: "contains a NUL byte") }
         }
     }
 
     /// Refuses HTTP-only options where no HTTP request is made, instead of ignoring them silently.
     func checkProtocol(_ address: TaskAddress) throws(FieldError) {
         if address.isHTTP { return }
-        let message = "says nothing to a server of \(address.scheme)"
+        let message = "is not supported for \(address.scheme)"
         try Self.refuse(method, "method", message)
         try Self.refuse(form.first, "form", message)
         try Self.refuse(fileField, "fileField", message)
@@ -63,7 +63,7 @@ extension TaskSpecification {
             throw FieldError(field: "cookies", message: "are longer than \(Limit.cookiesLength / 1024) KiB")
         }
         guard !headers.contains(where: { Self.splitHeader($0)?.name.lowercased() == "cookie" }) else {
-            throw FieldError(field: "cookies", message: "stand in place of a Cookie header; give one of them")
+            throw FieldError(field: "cookies", message: "cannot be combined with a Cookie header; give one of them")
         }
     }
 }

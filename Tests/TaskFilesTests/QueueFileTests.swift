@@ -276,7 +276,7 @@ struct QueueFileTests {
         #expect(throws: fault(2, 41, "`form`: is not of the form NAME=VALUE")) {
             try queue("uploads:\n- {file: a, url: http://h/, form: [a=b, c]}")
         }
-        #expect(throws: fault(2, 37, "`method`: must be POST: a form goes by no other")) {
+        #expect(throws: fault(2, 37, "`method`: must be POST: a form is sent by no other method")) {
             try queue("uploads:\n- {file: a, url: http://h/, method: PUT, form: a=b}")
         }
         #expect(throws: fault(2, 3, "`form` belongs to uploads")) {
@@ -317,7 +317,7 @@ struct QueueFileTests {
         #expect(entries.map(\.method) == [nil, nil, nil, nil, "POST"])
         #expect(entries.map(\.contentType) == [nil, nil, nil, nil, "a/b"])
         #expect(entries.map(\.form) == [[], [], [], [], ["c=d"]])
-        #expect(throws: fault(2, 44, "`content-type`: says nothing to a server of sftp")) {
+        #expect(throws: fault(2, 44, "`content-type`: is not supported for sftp")) {
             try queue("uploads:\n- {file: a, url: sftp://h/a, content-type: a/b}")
         }
     }

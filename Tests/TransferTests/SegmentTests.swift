@@ -116,6 +116,6 @@ struct SegmentTests {
         }
         truncate(path, 1000)
         #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
-        #expect(restarts.all == ["someone cut the part file short"])
+        #expect(restarts.all == ["another process truncated the part file"])
     }
 }

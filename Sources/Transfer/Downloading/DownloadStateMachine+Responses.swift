@@ -197,7 +197,7 @@ extension DownloadStateMachine {
             let reached = position + Int64(count)
             if let stated, reached > stated {
                 return .fail(
-                    TransferError(.remoteChanged, "the server sends more than the \(stated) bytes it spoke of"))
+                    TransferError(.remoteChanged, "the server sends more than the \(stated) bytes it announced"))
             }
             connections[index].timing.receive(count)
             guard !isDecoding, let end = connections[index].end, reached >= end, stated.map({ $0 > end }) ?? true else {

@@ -172,7 +172,7 @@ public final class PartFile: Sendable {
     func check(holds count: Int64) throws(TransferError) -> (size: Int64, isMeddledWith: Bool) {
         let information = try descriptor.status()
         let size = Int64(information.st_size)
-        guard size >= count else { throw TransferError(.remoteChanged, "someone cut the part file short") }
+        guard size >= count else { throw TransferError(.remoteChanged, "another process truncated the part file") }
         let known = changed.load(ordering: .relaxed)
         return (size, known != 0 && known != Self.time(information))
     }
@@ -186,7 +186,7 @@ public final class PartFile: Sendable {
         let isFound = fstatat(directory.descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0
         if !isFound, errno != ENOENT { throw .file(errno, doing: "look for the part file") }
         guard isFound, UInt64(information.st_ino) == inode else {
-            throw TransferError(.remoteChanged, "someone took the part file away")
+            throw TransferError(.remoteChanged, "another process removed the part file")
         }
     }
 

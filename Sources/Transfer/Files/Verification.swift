@@ -92,7 +92,7 @@ final class Verification: Sendable {
                     let piece = UnsafeMutableRawBufferPointer(rebasing: space[..<count])
                     let read = try part.descriptor.read(into: piece, at: offset)
                     guard read > 0 else {
-                        throw TransferError(.remoteChanged, "someone cut the part file short")
+                        throw TransferError(.remoteChanged, "another process truncated the part file")
                     }
                     digest.update(UnsafeRawBufferPointer(rebasing: piece[..<read]))
                     offset += Int64(read)

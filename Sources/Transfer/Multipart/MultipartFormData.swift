@@ -68,7 +68,7 @@ public struct MultipartFormData: Sendable {
     ) {
         attempt { () throws(TransferError) in
             guard !path.utf8.contains(0) else {
-                throw TransferError(.invalidRequest, "a path holds a NUL, where the system would cut it")
+                throw TransferError(.invalidRequest, "a path contains a NUL byte, where the system would cut it")
             }
             let source = try UploadSource(path: path)
             let lastName = path.utf8.split(separator: UInt8(ascii: "/")).last.map {
@@ -152,7 +152,7 @@ public struct MultipartFormData: Sendable {
     func write(toFileAt path: String, while isWanted: () -> Bool) throws(TransferError) {
         if let failure { throw failure }
         guard !path.utf8.contains(0) else {
-            throw TransferError(.invalidRequest, "a path holds a NUL, where the system would cut it")
+            throw TransferError(.invalidRequest, "a path contains a NUL byte, where the system would cut it")
         }
         var raw: Int32
         repeat {

@@ -40,7 +40,7 @@ struct MultipartPart: Sendable {
         // The loop runs over bytes, since CR LF is a single `Character`.
         for byte in text.utf8 {
             switch byte {
-            case 0: throw TransferError(.invalidRequest, "a part's name or file name holds a NUL")
+            case 0: throw TransferError(.invalidRequest, "a part's name or file name contains a NUL byte")
             case UInt8(ascii: "\""): bytes += "%22".utf8
             case 0x0D: bytes += "%0D".utf8
             case 0x0A: bytes += "%0A".utf8

@@ -44,7 +44,7 @@ struct ResponseEvaluator {
     func judge(_ head: ResponseHead, now: Int64) -> Verdict {
         if (200...299).contains(head.status), head.contentLength == nil, head.value(of: "content-length") != nil {
             // libcurl ignores a number that is too large. The end of the body would then be unknown.
-            return .fail(TransferError(.truncated, "the server states a length that is none"))
+            return .fail(TransferError(.truncated, "the server sent an invalid Content-Length"))
         }
         return judgeStatus(head, now: now)
     }
@@ -68,7 +68,7 @@ struct ResponseEvaluator {
         if let type = head.value(of: "content-type"), type.lowercased().hasPrefix("multipart/byteranges") {
             return .askAgain(reason: "the server answered one range with several parts")
         }
-        if head.contentCoding != nil { return .askAgain(reason: "the server coded a part though identity was asked") }
+        if head.contentCoding != nil { return .askAgain(reason: "the server compressed a range although that was not requested") }
         guard let range = Self.range(of: head), let bounds = range.bounds else {
             return .askAgain(reason: "the server sent a part without saying which")
         }

@@ -152,7 +152,7 @@ extension DownloadRun {
             guard let part else { return }
             // However the counts came about: a file with a gap gets no name.
             guard file.front >= size else {
-                throw TransferError(.remoteChanged, "of \(size) bytes only the first \(file.front) are here in a row")
+                throw TransferError(.remoteChanged, "only the first \(file.front) of \(size) bytes are contiguous")
             }
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             if !task.mismatches.isEmpty, let source = machine[number]?.source {

@@ -175,7 +175,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
                 return .paused
             }
             if let size = facts.size, writer.position + Int64(bytes.count) > size {
-                throw TransferError(.remoteChanged, "the server sends more than the \(size) bytes it spoke of")
+                throw TransferError(.remoteChanged, "the server sends more than the \(size) bytes it announced")
             }
             task.progress.transferred(bytes.count)
             try writer.append(bytes)
