@@ -139,7 +139,8 @@ struct RequestProcessor: Sendable {
             }
         case .success(.sourceReceive(let parameters)):
             guard isAlone, request.id != nil else {
-                return Self.failure(request.id, .invalidRequest("source.receive must be the only request in its line and have an id"))
+                return Self.failure(
+                    request.id, .invalidRequest("source.receive must be the only request in its line and have an id"))
             }
             switch handler.receive(parameters, from: peer) {
             case .success(let room):

@@ -17,7 +17,9 @@ extension TaskSpecification {
             throw FieldError(field: "method", message: "must be PUT or POST")
         }
         guard isForm else { return }
-        if method == "PUT" { throw FieldError(field: "method", message: "must be POST: a form is sent by no other method") }
+        if method == "PUT" {
+            throw FieldError(field: "method", message: "must be POST: a form is sent by no other method")
+        }
         try Self.checkText(fileField, "fileField", limit: Limit.nameLength, empty: false)
         guard form.count <= Limit.formFields else {
             throw FieldError(field: "form", message: "has more than \(Limit.formFields) fields")
@@ -31,7 +33,9 @@ extension TaskSpecification {
                 throw FieldError(field: "form[\(index)]", message: "is not of the form NAME=VALUE")
             }
             try Self.checkText(name, "form[\(index)]", limit: Limit.nameLength)
-            guard !value.utf8.contains(0) else { throw FieldError(field: "form[\(index)]", message: "contains a NUL byte") }
+            guard !value.utf8.contains(0) else {
+                throw FieldError(field: "form[\(index)]", message: "contains a NUL byte")
+            }
         }
     }
 

@@ -177,6 +177,8 @@ struct Dld: AsyncParsableCommand {
         var status: Int32 = 0
         for note in batch.notes { daemon.logger.warning("\(note)") }
         do {
+            // First, so that a task which fails right after it was added is not tried a second time.
+            if exitWhenDone { try await batch.retryFailed(on: daemon.queue) }
             let changes = try await batch.apply(to: daemon.queue, judgesPlaces: true)
             daemon.logger.info(
                 "queue file applied",
@@ -185,7 +187,6 @@ struct Dld: AsyncParsableCommand {
                     "unchanged": "\(changes.unchanged)",
                 ])
             guard exitWhenDone else { return 0 }
-            try await batch.retryFailed(on: daemon.queue)
             try await batch.wait(on: daemon.queue)
             try await batch.forEachIncomplete(on: daemon.queue) { task in
                 let why = task.error.map { "\($0.code): \($0.message)" } ?? task.reason?.rawValue ?? "no reason known"

@@ -68,7 +68,9 @@ struct ResponseEvaluator {
         if let type = head.value(of: "content-type"), type.lowercased().hasPrefix("multipart/byteranges") {
             return .askAgain(reason: "the server answered one range with several parts")
         }
-        if head.contentCoding != nil { return .askAgain(reason: "the server compressed a range although that was not requested") }
+        if head.contentCoding != nil {
+            return .askAgain(reason: "the server compressed a range although that was not requested")
+        }
         guard let range = Self.range(of: head), let bounds = range.bounds else {
             return .askAgain(reason: "the server sent a part without saying which")
         }
