@@ -108,15 +108,20 @@ extension DownloadStateMachine {
         // A range shorter than the requested one is legal (RFC 9110, section 15.3.7): the rest is requested, as long as
         // responses bring something.
         guard connection.end != nil || connection.isPart else { return .finish(number) }
-        var narrowed = connection
-        guard position > connection.request.have || narrowed.narrowOverlap() else {
+        guard position > connection.request.have || narrowOverlap(number) else {
             // The size is unknown, and no byte follows the part.
             if facts.part.version.total == nil, facts[number].bodyBegun { return .finish(number) }
             let error = TransferError(.truncated, "the server sends nothing after byte \(position)")
             return isShared ? lose(connection, error, facts) : fail(error)
         }
-        update(number) { $0.overlap = narrowed.overlap }
         return .flush(number, then: .requestOn(from: max(connection.request.have, connection.start)))
+    }
+
+    /// Narrows the comparison of a connection, where its response ended before any new byte.
+    ///
+    /// - Returns: whether to request once more from nearer to the end.
+    private mutating func narrowOverlap(_ number: Int) -> Bool {
+        index(of: number).map { connections[$0].narrowOverlap() } ?? false
     }
 
     private mutating func failed(
@@ -127,13 +132,7 @@ extension DownloadStateMachine {
             return shortcutRefused(connection, facts)
         }
         if isShared { return lose(connection, error, facts) }
-        if error.code == .truncated {
-            var narrowed = connection
-            if narrowed.narrowOverlap() {
-                update(number) { $0.overlap = narrowed.overlap }
-                return .flush(number, then: .requestRest)
-            }
-        }
+        if error.code == .truncated, narrowOverlap(number) { return .flush(number, then: .requestRest) }
         if let delay = delayBeforeSecondThought(error) { return wait(number, delay) }
         if sources.all.count > 1, error.code != .cancelled {
             sources[connection.source].fail(at: facts.now, rest: RetryPolicy.hold(retryAfter: error.retryAfter ?? 0))

@@ -90,7 +90,7 @@ extension DownloadStateMachine {
         _ observations: Observations, left: Int64, _ facts: DownloadFacts
     ) -> Int {
         guard growth.segments.isAutomatic else { return growth.target }
-        let line = observesLine ? observations.line : nil
+        let line = observations.line
         return growth.look(
             LineSight(
                 now: facts.now, received: line?.received ?? observations.received,

@@ -126,6 +126,12 @@ final class BodyWriter {
     /// are needed for a comparison.
     var isBlocked: Bool { file.isBehind || (position < overlapEnd && !file.isAtRest) }
 
+    /// The reason for which no more of the body is taken for now; `nil` where more is taken.
+    var pause: Transaction.Pauses? {
+        if file.isAhead { return .checkpoint }
+        return isBlocked ? .disk : nil
+    }
+
     /// Discards the buffered bytes.
     func drop() {
         buffer.release()

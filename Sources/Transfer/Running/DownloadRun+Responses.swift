@@ -130,12 +130,8 @@ extension DownloadRun: TransactionClient {
             return machine.bytesReceived(bytes.count, on: connection.number, at: 0, isDecoding: false) == .ignore
                 ? .accepted : .refused
         }
-        if file.isAhead {
-            transaction.pause(.checkpoint)
-            return .paused
-        }
-        if writer.isBlocked {
-            transaction.pause(.disk)
+        if let reason = writer.pause {
+            transaction.pause(reason)
             return .paused
         }
         do throws(TransferError) {

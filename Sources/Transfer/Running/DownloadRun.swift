@@ -157,28 +157,28 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Decides on the connections and the sources.
     func tick() {
         let before = machine.growth.lesson
+        let facts = facts()
         var observations = DownloadStateMachine.Observations()
-        if machine.isScaling(facts()) {
-            let now = MonotonicTime.now().milliseconds
+        if machine.isScaling(facts) {
             observations.received = task.progress.transferredBytes
             observations.wanted = borrowed.wanted
             if machine.configuration.segments.isAutomatic {
                 observations.isBusy = load.isBusy()
                 if machine.observesLine {
                     observations.line = line?.look(
-                        connections: connections.count, isTrying: machine.growth.isTrying, now: now)
+                        connections: connections.count, isTrying: machine.growth.isTrying, now: facts.now)
                 }
             }
         }
-        let action = machine.tick(observations, facts())
+        let action = machine.tick(observations, facts)
         if machine.observesLine, let lesson = machine.growth.lesson, lesson != before,
             lesson != observations.line?.lesson
         {
-            line?.teach(lesson, now: MonotonicTime.now().milliseconds)
+            line?.teach(lesson, now: facts.now)
         }
         perform(action)
-        perform(machine.tickSources(facts()))
-        perform(machine.tickEnded(facts()))
+        perform(machine.tickSources(self.facts()))
+        perform(machine.tickEnded(self.facts()))
     }
 
     func startTicking(_ milliseconds: Int64) {

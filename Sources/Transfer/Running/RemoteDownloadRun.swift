@@ -166,12 +166,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
             if case .suspecting = phase { throw isDirectory }
             if case .asking = phase { try begin(facts) }
             guard case .receiving(let facts) = phase else { return .refused }
-            if file.isAhead {
-                exchange.pause(.checkpoint)
-                return .paused
-            }
-            if writer.isBlocked {
-                exchange.pause(.disk)
+            if let reason = writer.pause {
+                exchange.pause(reason)
                 return .paused
             }
             if let size = facts.size, writer.position + Int64(bytes.count) > size {
