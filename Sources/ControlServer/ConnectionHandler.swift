@@ -5,9 +5,9 @@ import TaskQueue
 /// The handler of one client's connection. It carries out the lines one after the other, and sends events between the
 /// responses. Belongs to the event loop.
 ///
-/// It reads no more from the client than it can serve. While a line waits, a request is running or responses are
-/// unread, it soon stops reading, and the client's own socket fills up. Anything beyond that requires a grant from the
-/// ``Workload``.
+/// The handler reads no more from the client than it can serve. While a line waits, a request is running or responses
+/// are unread, it soon stops reading, and the client's own socket fills up. Anything beyond that requires a grant from
+/// the ``Workload``.
 final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer

@@ -7,7 +7,7 @@ import TaskQueue
 
 /// A JSON-RPC 2.0 server on Unix stream sockets, with one JSON text per line.
 ///
-/// One thread moves the bytes; it sleeps while no client sends a request.
+/// A single thread moves the bytes; it sleeps while no client sends a request.
 package actor ControlServer {
     /// A socket that clients connect to.
     package enum Socket: Sendable {

@@ -6,7 +6,7 @@ import Synchronization
 /// The process that receives open files from clients in place of this one. A file that blocks when it is closed could
 /// otherwise keep this process from serving or from ending: see `creceiver.h`.
 ///
-/// There is one such process, which ends with this process. If it was killed, the next request starts a new one.
+/// A daemon has a single such process, which ends with the daemon. If it was killed, the next request starts a new one.
 package enum ReceivingProcess {
     /// The work to be done on a connection in which files wait.
     enum Work {

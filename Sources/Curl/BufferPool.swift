@@ -1,7 +1,7 @@
 /// A pool of reusable buffers for the transfers of one loop. Buffers are taken and returned on the loop's thread only,
 /// so there is no lock and, once the pool is warm, no allocation between a socket and a disk.
 ///
-/// There are a few sizes. Thousands of slow transfers hold a small buffer each, and fast ones a large one.
+/// Buffers have a few sizes. Thousands of slow transfers hold a small buffer each, and fast ones a large one.
 package final class BufferPool {
     /// The largest size, which is also the most bytes of one `pwrite`. 256 KiB measured best: smaller costs system
     /// calls, larger costs cache.

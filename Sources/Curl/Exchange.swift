@@ -123,8 +123,8 @@ package final class Exchange {
 
     /// Excludes a period in which the loop was busy elsewhere from the stall detection.
     ///
-    /// It is not excluded indefinitely without a byte in between, because the peer of this exchange may be the one that
-    /// keeps the loop busy.
+    /// Such periods are not excluded indefinitely without a byte in between, because the peer of this exchange may be
+    /// the one that keeps the loop busy.
     func forgive(_ milliseconds: Int64) {
         forgivings = lastActivity == forgivenUntil ? forgivings + 1 : 1
         guard forgivings <= Self.mostForgivings else { return }

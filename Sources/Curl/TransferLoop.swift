@@ -3,8 +3,8 @@ import SystemPackage
 
 /// A thread with its libcurl multi handle. Only this thread uses the handle and the exchanges on it.
 ///
-/// Other threads post work to it. Once an idle loop has closed its connections, after a minute, it sleeps in epoll
-/// without a deadline.
+/// Work of other threads is posted to the loop. Once an idle loop has closed its connections, after a minute, it
+/// sleeps in epoll without a deadline.
 package final class TransferLoop: Sendable {
     package typealias Work = (LoopCore) -> Void
 

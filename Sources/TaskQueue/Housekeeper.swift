@@ -4,8 +4,8 @@ import TaskStore
 
 /// A component that deletes old history by age and by number: ended tasks with their part files, and journal events.
 ///
-/// It runs after a notification that something ended, and when the oldest entry reaches its maximum age. Otherwise it
-/// sleeps.
+/// The housekeeper runs after a notification that something ended, and when the oldest entry reaches its maximum age.
+/// Otherwise it sleeps.
 actor Housekeeper {
     private let store: TaskStore
     private let clock: QueueClock

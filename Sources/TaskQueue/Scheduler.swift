@@ -7,8 +7,8 @@ import Transfer
 
 /// The owner of all running tasks. No other component starts tasks or records their results.
 ///
-/// It holds the running tasks and a window of ready ones in memory, never the whole queue. It sleeps while no task runs
-/// and none waits for a point in time.
+/// The scheduler holds the running tasks and a window of ready ones in memory, never the whole queue. It sleeps while
+/// no task runs and none waits for a point in time.
 package actor Scheduler {
     let store: TaskStore
     var manager: SessionManager

@@ -4,7 +4,7 @@ import TaskModel
 
 /// The tasks, their secrets and the journal of events, in the SQLite database `dld.db`.
 ///
-/// One connection writes and checkpoints; readers see snapshots and never wait for it. When an asynchronous method
+/// A single connection writes and checkpoints; readers see snapshots and never wait for it. When an asynchronous method
 /// returns, its changes are on disk: the log is synced at every commit, and one commit serves many callers.
 package final class TaskStore: Sendable {
     /// The maximum number of rows in one commit, unless a single call needs more, so that a commit does not delay

@@ -25,8 +25,8 @@ public enum SessionEvent: Sendable {
 
 /// A publisher of a session's events to any number of listeners: `for await event in session.events { … }`.
 ///
-/// It costs nothing while there is no listener. A listener that is ``EventMonitor/capacity`` events behind loses the
-/// oldest.
+/// The publisher costs nothing while there is no listener. A listener that is ``EventMonitor/capacity`` events behind
+/// loses the oldest.
 public final class EventMonitor: Sendable {
     /// The maximum number of events buffered for a slow listener.
     public static let capacity = 4096

@@ -5,7 +5,7 @@ import Synchronization
 /// The file of a download that is not complete. It is in the destination's directory under a name of its own, and only
 /// its owner may access it.
 ///
-/// It is written on the event loop's thread and synced on others. No other process uses it at the same time, see
+/// The file is written on the event loop's thread and synced on others. No other process uses it at the same time, see
 /// `PartLock`.
 public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner

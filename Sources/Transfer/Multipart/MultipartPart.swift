@@ -1,4 +1,4 @@
-/// One part of a form: its encoded header and the source of its body.
+/// A part of a form: its encoded header and the source of its body.
 struct MultipartPart: Sendable {
     enum Body: Sendable {
         case data([UInt8])
