@@ -21,3 +21,13 @@ public struct DetachedVolume: Error, Equatable {
         return beneath?.device == fileSystem ? found == beneath : found?.device == beneath?.device
     }
 }
+
+extension TransferError {
+    /// Returns the error for a path that no longer leads to the file system with a download's bytes.
+    public static func detached(_ volume: DetachedVolume) -> TransferError {
+        TransferError(
+            .volumeDetached,
+            "the file system that held \(volume.path) was taken off its place; mount it again and the download goes on",
+            underlying: volume)
+    }
+}

@@ -17,16 +17,7 @@ import FoundationEssentials
 /// resume data were obtained from ``DownloadRequest/checkpoint()`` before.
 public struct DownloadDestination: Sendable {
     /// The permitted changes to the file system.
-    public struct Options: OptionSet, Sendable, Codable {
-        public let rawValue: Int
-
-        public init(rawValue: Int) { self.rawValue = rawValue }
-
-        /// An existing file of that name is replaced; a directory is not.
-        public static let removePreviousFile = Options(rawValue: 1)
-        /// Missing directories are created.
-        public static let createIntermediateDirectories = Options(rawValue: 2)
-    }
+    public typealias Options = DownloadOptions
 
     /// A closure that decides the destination by the response's head. It runs once for each request, on an event loop's
     /// thread, and must not block. An error fails the request before any byte is received, with

@@ -55,7 +55,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         /// The file server has no space left, or the user's quota is exhausted.
         public static let remoteFull = Code(rawValue: "quota")
         /// The destination's name is taken and the existing file must not be replaced, because of
-        /// ``FileDestination/Conflict/fail`` or because ``DownloadDestination/Options/removePreviousFile`` is not set.
+        /// ``FileDestination/Conflict/fail`` or because ``DownloadOptions/removePreviousFile`` is not set.
         /// The code is also used if a file server does not let an upload replace an existing file.
         public static let nameConflict = Code(rawValue: "name-conflict")
         /// The destination directory does not exist, and the options do not allow its creation.
@@ -175,14 +175,6 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             default: .io
             }
         return TransferError(code, "cannot \(doing): \(String(cString: strerror(error)))", systemError: error)
-    }
-
-    /// Returns the error for a path that no longer leads to the file system with a download's bytes.
-    public static func detached(_ volume: DetachedVolume) -> TransferError {
-        TransferError(
-            .volumeDetached,
-            "the file system that held \(volume.path) was taken off its place; mount it again and the download goes on",
-            underlying: volume)
     }
 
     /// Returns the error of a failed exchange.
