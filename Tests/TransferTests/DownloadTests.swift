@@ -46,7 +46,7 @@ struct DownloadTests {
         "over a disk that another download found slow, files arrive byte for byte",
         arguments: [0, 1, 262_145, 5_000_000] as [Int64])
     func slowDisk(size: Int64) async throws {
-        let disk = manager.session.disk(of: nil, or: place.target())
+        let disk = manager.session.resources.disk(of: nil, or: place.target())
         disk.note(write: Disk.slowWrite)
         let resource = Resource(size: size)
         let server = try ScriptedServer(["/f": [.serve(resource)], "/chunked": [.chunked(resource)]])

@@ -95,7 +95,7 @@ extension DownloadStateMachine {
         connection.resource = resource
         connection.isPart = false
         connection.isWriting = false
-        connection.request = SegmentConnection.Request(have: connection.start)
+        connection.request = SegmentConnection.RangeRequest(have: connection.start)
         let part = facts.part
         if connection.endCheck == .underWay {
             connection.request.have = part.front

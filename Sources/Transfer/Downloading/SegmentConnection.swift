@@ -18,7 +18,7 @@ struct SegmentConnection {
     enum EndCheck: Equatable { case none, underWay, done }
 
     /// The conditions under which the present request was sent.
-    struct Request: Equatable {
+    struct RangeRequest: Equatable {
         /// The first requested byte; `nil` where the whole resource was requested.
         var from: Int64?
         /// Whether the request carries `If-Range`.
@@ -42,7 +42,7 @@ struct SegmentConnection {
     var start: Int64 = 0
     /// The end of its claim; `nil`: the end of the file.
     var end: Int64?
-    var request = Request()
+    var request = RangeRequest()
     /// The URL that answers, as the digest that ``ResumeData/resource(of:)`` makes of it; `nil` before the first request.
     var resource: String?
     /// Why the whole resource is requested although bytes of it are here.

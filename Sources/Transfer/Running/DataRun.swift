@@ -8,7 +8,7 @@ import HTTPTypes
 final class DataRun: SingleTransactionRun, TransactionClient {
     private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DataTask
-    private let session: Session
+    private let session: any TaskSession
     private unowned let core: LoopCore
     private let sender: BodySender
 
@@ -80,7 +80,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         let decodes = CachedExchange.decodes(request)
         // No minimum throughput applies to a body that is delivered to a reader, who sets its pace.
         let least = task is UploadTask || isCollected ? LeastPace(session.configuration).bytes : 0
-        let receiveBuffer = min(session.receiveBuffer(on: core), Self.largestDecodingBuffer)
+        let receiveBuffer = min(session.resources.receiveBuffer(on: core), Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
             exchange.leastBytes = least
             if sendsBody {
@@ -153,13 +153,13 @@ final class DataRun: SingleTransactionRun, TransactionClient {
     }
 
     private var isCollected: Bool {
-        if case .collect = task.sink { !session.delegate.responds(to: .dataTaskDidReceiveData) } else { false }
+        if case .collect = task.sink { !session.callbacks.receivesData } else { false }
     }
 
     /// Stores a complete response if permitted, and completes the task.
     private func keep(_ head: ResponseHead, _ caching: CachedExchange) {
         let proposal = isCollected ? caching.proposal(for: head, body: collected) : nil
-        let (delegate, task) = (session.delegate, task)
+        let (delegate, task) = (session.callbacks, task)
         guard let proposal, delegate.decidesCaching(of: task) else {
             caching.keep(proposal, of: head)
             return complete(nil)
@@ -190,13 +190,13 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         sendings += 1
         task.progress.setTotal(sender.length)
         task.progress.setCompleted(0)
-        guard sendings > 1, sender.isStream, session.delegate.decidesBodyStreams(of: task) else {
+        guard sendings > 1, sender.isStream, session.callbacks.decidesBodyStreams(of: task) else {
             return try sender.begin()
         }
         awaitsStream = true
         sender.stop()
         let (session, task, number) = (session, task, sendings)
-        session.delegate.task(
+        session.callbacks.task(
             task,
             needNewBodyStream: { stream in
                 session.perform(task) { ($0 as? DataRun)?.take(stream, for: number) }
@@ -226,7 +226,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             }
             task.progress.transferred(count)
             task.progress.setCompleted(sender.sent)
-            session.delegate.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
+            session.callbacks.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
             return .filled(count)
         } catch {
             transaction.failure = error
@@ -251,7 +251,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             collected.reserveCapacity(Int(min(length, Self.largestReserve)))
         }
         if overlooked != nil, !awaitsReader { beginPatience() }
-        let (delegate, task) = (session.delegate, task)
+        let (delegate, task) = (session.callbacks, task)
         guard delegate.decidesResponses(of: task) else { return .receive }
         let goesOn = transaction.decide(otherwise: .response(.allow)) { reply in
             delegate.dataTask(task, didReceive: head) { reply(.response($0)) }
@@ -280,7 +280,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         let run = DownloadRun(task: download, core: core, takingOver: transaction)
         core.adopt(run, as: download.identifier)
         core.release(task.identifier)
-        session.delegate.dataTask(task, didBecome: download)
+        session.callbacks.dataTask(task, didBecome: download)
         switch run.take(head, at: url, of: transaction) {
         case .receive: return true
         case .discard:
@@ -298,8 +298,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         guard received + Int64(bytes.count) <= limit else {
             return refuse(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
         }
-        if session.delegate.responds(to: .dataTaskDidReceiveData) {
-            session.delegate.dataTask(task, didReceive: Array(bytes))
+        if session.callbacks.receivesData {
+            session.callbacks.dataTask(task, didReceive: Array(bytes))
         } else {
             switch task.sink {
             case .collect:
@@ -382,7 +382,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
 
     private func complete(_ error: TransferError?) {
         core.release(task.identifier)
-        session.networkEnded()
+        session.resources.networkEnded()
         task.setData(collected)
         session.complete(task, error)
     }

@@ -100,14 +100,14 @@ extension DownloadFile {
     ///   downloads must not wait for each other.
     private func noteNeed(of missing: Int64?, on device: UInt64) -> Int64 {
         guard let missing else { return 0 }
-        let others = task.session.spaceNeeds.note(missing, of: task.identifier, on: device)
+        let others = task.session.resources.spaceNeeds.note(missing, of: task.identifier, on: device)
         defer { needsOn = device }
         return needsOn == nil ? others : 0
     }
 
     /// Removes the recorded space requirement of this download.
     func forgetNeed() {
-        if let needsOn { task.session.spaceNeeds.forget(task.identifier, on: needsOn) }
+        if let needsOn { task.session.resources.spaceNeeds.forget(task.identifier, on: needsOn) }
         needsOn = nil
     }
 

@@ -14,7 +14,7 @@ final class DownloadFile {
     /// The location of the part file; `nil` while the destination is not decided.
     private(set) var target: DownloadTarget?
     private(set) var part: PartFile? {
-        didSet { disk = part.map { session.disk(of: $0) } }
+        didSet { disk = part.map { session.resources.disk(of: $0) } }
     }
     /// The byte ranges that the part holds, and their version.
     private(set) var contents = PartContents()
@@ -57,7 +57,7 @@ final class DownloadFile {
     /// The number of contiguous bytes present from the start of the file.
     var front: Int64 { contents.front }
 
-    private var session: Session { task.session }
+    private var session: any TaskSession { task.session }
 
     // MARK: Life cycle
 
@@ -77,7 +77,7 @@ final class DownloadFile {
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
             let found = try task.reopenPart(resumeData)
         else {
-            session.delegate.downloadTask(task, didRestartBecause: "what was here of the file is not as it was left")
+            session.callbacks.downloadTask(task, didRestartBecause: "what was here of the file is not as it was left")
             startOver()
             if target != nil, task.originalRequest.provesPlace { _ = try partForWriting() }
             return
@@ -170,7 +170,7 @@ final class DownloadFile {
     ///   - stated: the digest stated by the server.
     func expect(_ known: FileDigest?, stated: FileDigest?) {
         if let known, let stated, known.contradicts(stated) {
-            session.delegate.downloadTask(task, didDoubt: "the server states another digest than the one expected")
+            session.callbacks.downloadTask(task, didDoubt: "the server states another digest than the one expected")
         }
         guard (known ?? stated) != digest else { return }
         stopVerifying()
@@ -187,7 +187,7 @@ final class DownloadFile {
     /// Starts to hash the bytes present.
     private func verify() {
         guard let digest, let part, verifier == nil else { return }
-        verifier = Verification(of: part, against: digest, on: session.digestThreads)
+        verifier = Verification(of: part, against: digest, on: session.resources.digestThreads)
         tellVerifier()
     }
 
@@ -341,12 +341,12 @@ final class DownloadFile {
     private func note(_ range: Range<Int64>) {
         contents.record(range)
         task.progress.setCompleted(count)
-        session.delegate.downloadTask(
+        session.callbacks.downloadTask(
             task, didWriteData: Int64(range.count), total: count, expected: task.progress.totalBytes)
         sinceCheckpoint += Int64(range.count)
         if sinceCheckpoint >= checkpointInterval {
             sinceCheckpoint = 0
-            session.delegate.downloadTask(wantsCheckpoint: task)
+            session.callbacks.downloadTask(wantsCheckpoint: task)
         }
     }
 

@@ -62,7 +62,7 @@ extension DownloadRun {
     ///
     /// - Parameter reason: reported where the part holds bytes.
     func dropPart(for connection: DownloadConnection, _ reason: String) {
-        if file.count > 0 { session.delegate.downloadTask(task, didRestartBecause: reason) }
+        if file.count > 0 { session.callbacks.downloadTask(task, didRestartBecause: reason) }
         connection.writer.drop()
         file.startOver()
         timers.stopTick(core)
@@ -160,7 +160,7 @@ extension DownloadRun {
             }
             end()
             task.progress.setTotal(size)
-            session.publish(task, part, size: size, destination: destination, file.verification())
+            DownloadCompletion(task).publish(part, size: size, destination: destination, file.verification())
         } catch {
             perform(machine.diskFailed(number, error, facts()))
         }
@@ -172,7 +172,7 @@ extension DownloadRun {
         let part = error.code == .remoteChanged ? nil : file.part
         let (version, isAtRest) = (file.version, file.isAtRest)
         end()
-        session.fail(task, error, part: part, version: version, isAtRest: isAtRest)
+        DownloadCompletion(task).fail(error, part: part, version: version, isAtRest: isAtRest)
     }
 
     private func end() {

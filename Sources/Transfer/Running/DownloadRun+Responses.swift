@@ -94,7 +94,7 @@ extension DownloadRun: TransactionClient {
         connection.writer.begin(at: plan.offset, of: plan.claimed)
         connection.decoder = plan.coding.map { BodyDecoder($0) }
         if file.count > 0 {
-            session.delegate.downloadTask(
+            session.callbacks.downloadTask(
                 task, didResumeAtOffset: file.count, expected: file.version.total ?? plan.total)
         }
     }
@@ -113,9 +113,9 @@ extension DownloadRun: TransactionClient {
         _ head: ResponseHead, length: Int64?, on connection: DownloadConnection
     ) throws(TransferError) {
         connection.validatesFirstByte = false
-        guard let error = session.delegate.downloadTask(task, validate: head, isEmpty: length == 0) else { return }
+        guard let error = session.callbacks.downloadTask(task, validate: head, isEmpty: length == 0) else { return }
         // A body of unknown length may turn out to be empty.
-        guard length == nil, session.delegate.downloadTask(task, validate: head, isEmpty: true) == nil else {
+        guard length == nil, session.callbacks.downloadTask(task, validate: head, isEmpty: true) == nil else {
             throw error
         }
         connection.validatesFirstByte = true
@@ -174,7 +174,7 @@ extension DownloadRun: TransactionClient {
 
     private func validateFirstByte(on connection: DownloadConnection) throws(TransferError) {
         connection.validatesFirstByte = false
-        if let head = task.response, let error = session.delegate.downloadTask(task, validate: head, isEmpty: false) {
+        if let head = task.response, let error = session.callbacks.downloadTask(task, validate: head, isEmpty: false) {
             throw error
         }
     }

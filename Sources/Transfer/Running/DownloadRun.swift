@@ -3,11 +3,11 @@ import Curl
 /// The performer of a download over HTTP: reports events to ``DownloadStateMachine``, and performs its actions.
 ///
 /// Lives on its loop's thread.
-final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
+final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
     let task: DownloadTask
     unowned let core: LoopCore
     let file: DownloadFile
-    let session: Session
+    let session: any TaskSession
     var machine: DownloadStateMachine
     /// The exchanges, one for each connection of the state machine.
     var connections: [DownloadConnection] = []

@@ -24,7 +24,7 @@ final class ExchangeLauncher {
     }
 
     private unowned let core: LoopCore
-    private let session: Session
+    private let session: any TaskSession
     var task: any LoopTask
     private let number: Int
     /// The number of launches and cancellations, by which late replies of the resolver are recognised and ignored.
@@ -141,7 +141,7 @@ final class ExchangeLauncher {
             configuration: session.configuration, request: plan.request, url: plan.url, route: route,
             engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized, trust: plan.trust,
-            receiveBuffer: min(plan.receiveBuffer, session.receiveBuffer(on: core)))
+            receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
         let judgesAddresses = judge.judgesSockets
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in

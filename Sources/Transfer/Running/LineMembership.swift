@@ -6,7 +6,7 @@ struct LineMembership {
 
     /// Registers the download; ``leave()`` removes the registration.
     init(_ task: DownloadTask, at host: String, now: Int64) {
-        lines = task.session.lines
+        lines = task.session.resources.lines
         self.task = task.identifier
         self.host = host
         lines.enter(self.task, at: host, progress: task.progress, now: now)

@@ -10,7 +10,7 @@ struct RateLimitGate {
     enum Direction { case download, upload }
 
     private let limits: ByteLimits
-    private let session: Session
+    private let resources: SessionResources
     private let direction: Direction
     /// The origin of the peer.
     private let origin: (scheme: String, host: String, port: Int)
@@ -32,20 +32,20 @@ struct RateLimitGate {
 
     init(
         _ direction: Direction, at origin: (scheme: String, host: String, port: Int), limits: ByteLimits,
-        session: Session, wake: @escaping () -> Void = {}
+        session: any TaskSession, wake: @escaping () -> Void = {}
     ) {
         id = limits.line.makeID()
         self.wake = wake
         self.direction = direction
         self.origin = origin
         self.limits = limits
-        self.session = session
+        resources = session.resources
     }
 
     private var limiter: RateLimiter {
         switch direction {
-        case .download: session.downloadLimiter
-        case .upload: session.uploadLimiter
+        case .download: resources.downloadLimiter
+        case .upload: resources.uploadLimiter
         }
     }
 
@@ -160,9 +160,9 @@ struct RateLimitGate {
     private static let leastPiece = 1_024
 
     private mutating func followHost() {
-        let edition = session.hostRates.currentEdition
+        let edition = resources.hostRates.currentEdition
         guard edition != hostEdition else { return }
         hostEdition = edition
-        hostLimiters = session.hostRates.limiters(of: "\(origin.scheme)://\(origin.host):\(origin.port)")
+        hostLimiters = resources.hostRates.limiters(of: "\(origin.scheme)://\(origin.host):\(origin.port)")
     }
 }

@@ -7,7 +7,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
     private let task: DataTask
     private let file: RemoteFile
-    private let session: Session
+    private let session: any TaskSession
     private unowned let core: LoopCore
 
     private var collected: [UInt8] = []
@@ -68,8 +68,8 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     ///
     /// - Returns: whether there was room for them.
     private func take(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> Bool {
-        if session.delegate.responds(to: .dataTaskDidReceiveData) {
-            session.delegate.dataTask(task, didReceive: Array(bytes))
+        if session.callbacks.receivesData {
+            session.callbacks.dataTask(task, didReceive: Array(bytes))
             return true
         }
         switch task.sink {
@@ -89,7 +89,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
 
     func didEnd(_ ending: RemoteEnding) {
         core.release(task.identifier)
-        session.networkEnded()
+        session.resources.networkEnded()
         task.setData(collected)
         var error = ending.error
         if error == nil, let size = size ?? ending.facts.size, received != size {

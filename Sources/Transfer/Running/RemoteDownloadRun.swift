@@ -21,7 +21,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     private(set) lazy var exchange = RemoteExchange(remote, task: task, client: self, core: core)
     private let task: DownloadTask
     private let remote: RemoteFile
-    private let session: Session
+    private let session: any TaskSession
     private unowned let core: LoopCore
     let file: DownloadFile
     private let writer: BodyWriter
@@ -156,7 +156,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         task.progress.setTotal(claimed.total)
         writer.begin(at: offset, of: claimed)
         if file.front > 0 {
-            session.delegate.downloadTask(task, didResumeAtOffset: file.front, expected: facts.size)
+            session.callbacks.downloadTask(task, didResumeAtOffset: file.front, expected: facts.size)
         }
         phase = .receiving(facts)
     }
@@ -313,7 +313,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
             if !task.mismatches.isEmpty { task.setSoleSource(task.originalRequest.url) }
             end()
             task.progress.setTotal(size)
-            session.publish(task, part, size: size, destination: destination, file.verification())
+            DownloadCompletion(task).publish(part, size: size, destination: destination, file.verification())
         } catch {
             broke(error)
         }
@@ -325,7 +325,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     }
 
     private func tellRestart(_ reason: String) {
-        session.delegate.downloadTask(task, didRestartBecause: reason)
+        session.callbacks.downloadTask(task, didRestartBecause: reason)
     }
 
     private func broke(_ error: TransferError) {
@@ -343,7 +343,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         let part = error.code == .remoteChanged ? nil : file.part
         let (version, isAtRest) = (file.version, file.isAtRest)
         end()
-        session.fail(task, error, part: part, version: version, isAtRest: isAtRest)
+        DownloadCompletion(task).fail(error, part: part, version: version, isAtRest: isAtRest)
     }
 
     private func end() {

@@ -8,7 +8,7 @@ final class RemoteExchange: ExchangeHandler {
     private unowned var client: any RemoteExchangeClient
     private let task: any LoopTask
     private unowned let core: LoopCore
-    private let session: Session
+    private let session: any TaskSession
     let file: RemoteFile
 
     private var step: RemoteStep?
@@ -185,7 +185,7 @@ final class RemoteExchange: ExchangeHandler {
         if needsTLS { request.transportSecurity = .required }
         let options = RemoteOptions(
             configuration: configuration, request: request, file: file, route: route, wish: wish,
-            receiveBuffer: incoming.receiveBuffer(upTo: session.receiveBuffer(on: core)))
+            receiveBuffer: incoming.receiveBuffer(upTo: session.resources.receiveBuffer(on: core)))
         try options.checkLogin()
         try options.checkTrust()
         let judgesAddresses = judge.judgesSockets

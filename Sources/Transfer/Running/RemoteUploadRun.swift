@@ -8,7 +8,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     private let task: DataTask
     private let file: RemoteFile
     private let temporary: RemotePath
-    private let session: Session
+    private let session: any TaskSession
     private unowned let core: LoopCore
     private let sender: BodySender
 
@@ -23,7 +23,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         self.file = file
         self.core = core
         session = task.session
-        rest = (task.session.delegate[task] as? UploadRequest)?.rest ?? UploadRest()
+        rest = task.session.callbacks.uploadRest(of: task) ?? UploadRest()
         temporary = file.path.temporary(token: rest.token)
         let (loop, number) = (task.session.loop(for: task), task.identifier)
         sender = BodySender(task.body) {
@@ -88,7 +88,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     /// withholding information that the server needs (`CURLOPT_RESUME_FROM_LARGE`).
     private var mayLeaveRest: Bool {
         guard file.scheme == .sftp, sender.canBegin(at: 1) else { return false }
-        return session.delegate[task]?.mayBeTriedAgain ?? false
+        return session.callbacks.mayRetry(task) ?? false
     }
 
     // MARK: The file
@@ -101,7 +101,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
             }
             task.progress.transferred(count)
             task.progress.setCompleted(sender.sent)
-            session.delegate.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
+            session.callbacks.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
             return .filled(count)
         } catch {
             exchange.failure = error
@@ -165,7 +165,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         isComplete = true
         sender.stop()
         if error == nil { rest.isLeft = false }
-        session.networkEnded()
+        session.resources.networkEnded()
         session.complete(task, error)
     }
 }

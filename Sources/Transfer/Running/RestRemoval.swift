@@ -27,7 +27,7 @@ final class RestRemoval: RemoteRun, RemoteExchangeClient {
     func didEnd(_ ending: RemoteEnding) { core.release(task.identifier) }
 }
 
-extension Session {
+extension TaskSession {
     /// Starts the removal of an upload's remains.
     ///
     /// - Parameter task: the task of the last attempt, which has completed.

@@ -54,7 +54,7 @@ extension StreamRun {
         let reply = Reply(otherwise: .challenge(.performDefaultHandling, nil)) { decision in
             session.perform(task) { ($0 as? StreamRun)?.answer(decision) }
         }
-        session.delegate.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
+        session.callbacks.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
         if let decision = reply.takeAtOnce() { answer(decision) }
     }
 

@@ -2,10 +2,10 @@ import Curl
 import Glibc
 
 /// The execution of a stream task on its loop: it resolves names, connects, and performs the operations of its channel.
-final class StreamRun: LoopRun, StreamHandler {
+final class StreamRun: RoutedRun, LoopRun, StreamHandler {
     let task: StreamTask
     private let channel: StreamChannel
-    let session: Session
+    let session: any TaskSession
     private let request: TransferRequest
     private let configuration: SessionConfiguration
     private unowned let core: LoopCore
@@ -59,7 +59,7 @@ final class StreamRun: LoopRun, StreamHandler {
     func start() {
         // The processing of completed files waits for running downloads. It must not wait for a stream, which may never
         // end.
-        session.networkEnded()
+        session.resources.networkEnded()
         task.progress.setPhase(.connecting)
         steps.begin()
         do throws(TransferError) {
@@ -215,10 +215,10 @@ final class StreamRun: LoopRun, StreamHandler {
             sayReadClosed()
         case .closeWrite:
             stream.closeWrite()
-            session.delegate.streamTask(writeClosedFor: task)
+            session.callbacks.streamTask(writeClosedFor: task)
         case .capture(let number):
             let (reader, writer) = (StreamReader(channel: channel), StreamWriter(channel: channel))
-            session.delegate.streamTask(task, didBecome: reader, writer)
+            session.callbacks.streamTask(task, didBecome: reader, writer)
             channel.captured(number)
         case .secure(let number): startTLS(number, on: stream)
         }
@@ -284,14 +284,14 @@ final class StreamRun: LoopRun, StreamHandler {
     private func sayReadClosed() {
         guard !saidReadClosed else { return }
         saidReadClosed = true
-        session.delegate.streamTask(readClosedFor: task)
+        session.callbacks.streamTask(readClosedFor: task)
     }
 
     /// Handles a change of the system's routes or addresses.
     func routesDidChange() {
         guard let stream, isConnected, !saidBetterRoute, stream.hasBetterRoute() else { return }
         saidBetterRoute = true
-        session.delegate.streamTask(betterRouteDiscoveredFor: task)
+        session.callbacks.streamTask(betterRouteDiscoveredFor: task)
     }
 
     // MARK: Time

@@ -18,7 +18,7 @@ extension Transaction {
         phase = .deciding
         let (session, task) = (session, task)
         return decide(otherwise: .challenge(.performDefaultHandling, nil)) { reply in
-            session.delegate.task(task, didReceive: challenge) { reply(.challenge($0, $1)) }
+            session.callbacks.task(task, didReceive: challenge) { reply(.challenge($0, $1)) }
         } then: { [unowned self] decision in
             guard case .challenge(let disposition, let credential) = decision else { return handOver(head, url) }
             switch disposition {
@@ -46,7 +46,7 @@ extension Transaction {
 
     func trustOptions(for url: CurlURL) -> TrustOptions {
         var options = TrustOptions(for: url.host, of: task)
-        options.asksTask = session.delegate.decidesOwnTrust(of: task)
+        options.asksTask = session.callbacks.decidesOwnTrust(of: task)
         options.isLenient = options.mayForgive && lenientFor?.origin == url.origin
         return options
     }
@@ -76,7 +76,7 @@ extension Transaction {
         let (session, task) = (session, task)
         var isDecided = false
         let isAccepted = decide(otherwise: .challenge(.performDefaultHandling, nil)) { reply in
-            session.delegate.task(task, didReceive: challenge) { reply(.challenge($0, $1)) }
+            session.callbacks.task(task, didReceive: challenge) { reply(.challenge($0, $1)) }
         } then: { [unowned self] decision in
             let accepts = accepts(decision, shown)
             if !isDecided, accepts {

@@ -108,7 +108,7 @@ final class Transaction: ExchangeHandler {
     private(set) unowned var client: any TransactionClient
     private(set) var task: any LoopTask
     unowned let core: LoopCore
-    let session: Session
+    let session: any TaskSession
     let launcher: ExchangeLauncher
 
     /// The number of the transaction within its run.
@@ -461,7 +461,7 @@ final class Transaction: ExchangeHandler {
         // The version is negotiated within TLS.
         case .http2, .http3: if url.scheme != "https" || needsOwnConnection { return true }
         }
-        return session.avoidsHTTP2(at: url.origin)
+        return session.resources.avoidsHTTP2(at: url.origin)
     }
 
     /// Returns whether an error is one of HTTP/2 or HTTP/3 itself rather than of the layers above or below.
@@ -500,7 +500,7 @@ final class Transaction: ExchangeHandler {
             return ask(url)
         }
         if failure == nil, isBrokenHTTP2(ending), let url {
-            session.avoidHTTP2(at: url.origin)
+            session.resources.avoidHTTP2(at: url.origin)
             // Before any response, repeating an idempotent request is safe.
             if case .asking = phase, request.method.isIdempotent { return ask(url) }
         }
@@ -578,7 +578,7 @@ final class Transaction: ExchangeHandler {
             phase = .discarding(.fail(error))
             return true
         }
-        let (delegate, task) = (session.delegate, task)
+        let (delegate, task) = (session.callbacks, task)
         guard delegate.decidesRedirects(of: task) else {
             phase = .discarding(.ask(next.request, next.url))
             return true

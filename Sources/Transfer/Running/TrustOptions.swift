@@ -90,7 +90,7 @@ extension TrustOptions {
         self.init(
             policy: session.configuration.trustPolicies.serverTrustPolicy(forHost: host)
                 ?? .performDefaultEvaluation(validateHost: true),
-            asksDelegate: session.delegate.decidesTrust || session.delegate.decidesOwnTrust(of: task))
+            asksDelegate: session.callbacks.decidesTrust || session.callbacks.decidesOwnTrust(of: task))
     }
 }
 

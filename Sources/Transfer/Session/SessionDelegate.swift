@@ -5,12 +5,13 @@ import Synchronization
 ///
 /// The closures are set as properties of the delegate itself: `delegate.taskDidComplete = { … }`.
 @dynamicMemberLookup
-public final class SessionDelegate: Sendable {
+public final class SessionDelegate: TaskCallbacks {
     private struct State {
         var overrides = Overrides()
         var requests: [Int: Request] = [:]
         var retrier: (any RequestRetrier)?
         var backgroundCompletionHandler: (@Sendable () -> Void)?
+        weak var session: Session?
     }
 
     private let state = Mutex(State())
@@ -76,6 +77,9 @@ public final class SessionDelegate: Sendable {
 
     // MARK: From the session
 
+    /// Records the session that this delegate belongs to.
+    func attach(to session: Session) { state.withLock { $0.session = session } }
+
     func session(didBecomeInvalid session: Session) {
         closure(.sessionDidBecomeInvalid, \.sessionDidBecomeInvalid)?(session, nil)
     }
@@ -90,6 +94,12 @@ public final class SessionDelegate: Sendable {
     }
 
     // MARK: From any task
+
+    func originalRequest(of task: any SessionTask) -> TransferRequest? { self[task]?.original }
+
+    func mayRetry(_ task: any SessionTask) -> Bool? { self[task]?.mayBeTriedAgain }
+
+    func uploadRest(of task: any SessionTask) -> UploadRest? { (self[task] as? UploadRequest)?.rest }
 
     /// Returns whether a closure decides on the task's redirects.
     func decidesRedirects(of task: any SessionTask) -> Bool {
@@ -120,11 +130,11 @@ public final class SessionDelegate: Sendable {
     /// Resolves a challenge. The session's closures come first for server trust, which concerns all its tasks. For
     /// credentials they are called only if the task has no closure and no request.
     func task(
-        _ task: any LoopTask, didReceive challenge: AuthenticationChallenge,
+        _ task: any SessionTask, didReceive challenge: AuthenticationChallenge,
         completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
     ) {
         let request = self[task]
-        if challenge.serverTrust != nil, ask(task.session, challenge, completion) { return }
+        if challenge.serverTrust != nil, ask(challenge, completion) { return }
         if let closure = closure(.taskDidReceiveChallenge, \.taskDidReceiveChallengeWithCompletion) {
             closure(task, challenge, completion)
         } else if let closure = closure(.taskDidReceiveChallenge, \.taskDidReceiveChallenge) {
@@ -133,7 +143,7 @@ public final class SessionDelegate: Sendable {
         } else if let request {
             let (disposition, credential) = request.delegate.answer(challenge, of: task)
             completion(disposition, credential)
-        } else if !ask(task.session, challenge, completion) {
+        } else if !ask(challenge, completion) {
             let (disposition, credential) = TaskDelegate.defaultAnswer(challenge, credential: nil)
             completion(disposition, credential)
         }
@@ -143,9 +153,10 @@ public final class SessionDelegate: Sendable {
     ///
     /// - Returns: whether there is such a closure.
     private func ask(
-        _ session: Session, _ challenge: AuthenticationChallenge,
+        _ challenge: AuthenticationChallenge,
         _ completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
     ) -> Bool {
+        guard let session = state.withLock({ $0.session }) else { return false }
         if let closure = closure(.sessionDidReceiveChallenge, \.sessionDidReceiveChallengeWithCompletion) {
             closure(session, challenge, completion)
         } else if let closure = closure(.sessionDidReceiveChallenge, \.sessionDidReceiveChallenge) {
@@ -201,6 +212,8 @@ public final class SessionDelegate: Sendable {
             completion(closure(.dataTaskDidReceiveResponse, \.dataTaskDidReceiveResponse)?(task, response) ?? .allow)
         }
     }
+
+    var receivesData: Bool { responds(to: .dataTaskDidReceiveData) }
 
     func dataTask(_ task: DataTask, didReceive bytes: [UInt8]) {
         closure(.dataTaskDidReceiveData, \.dataTaskDidReceiveData)?(task, bytes)

@@ -30,14 +30,15 @@ enum BodySink: Sendable {
 /// `Sendable` type.
 public class DataTask: LoopTask, @unchecked Sendable {
     let core: TaskCore
-    let session: Session
+    let session: any TaskSession
     let body: RequestBody
     let sink: BodySink
     private let collected = Mutex<[UInt8]>([])
     private let isHandedOut = Atomic<Bool>(false)
 
     init(
-        _ request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress, session: Session
+        _ request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress,
+        session: any TaskSession
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
@@ -56,7 +57,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     func setData(_ bytes: [UInt8]) { collected.withLock { $0 = bytes } }
 
     func makeRun(on loop: LoopCore) -> any LoopRun {
-        RemoteScheme.makeRun(for: self, on: loop) ?? DataRun(task: self, core: loop)
+        session.runs.makeRun(for: self, on: loop)
     }
 }
 

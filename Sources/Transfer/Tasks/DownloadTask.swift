@@ -7,7 +7,7 @@ import Synchronization
 /// when complete.
 public final class DownloadTask: LoopTask {
     let core: TaskCore
-    let session: Session
+    let session: any TaskSession
     let placement: DownloadPlacement
     /// The request before adapters, for resume data; `nil` if repeating it would not give the same response.
     private let wish: TransferRequest?
@@ -34,7 +34,7 @@ public final class DownloadTask: LoopTask {
     /// - Parameter wish: the request before adapters; by default `request`.
     init(
         _ request: TransferRequest, placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress,
-        session: Session, wish: TransferRequest? = nil, mismatches: Mismatches = Mismatches()
+        session: any TaskSession, wish: TransferRequest? = nil, mismatches: Mismatches = Mismatches()
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
@@ -54,7 +54,7 @@ public final class DownloadTask: LoopTask {
         mismatches = Mismatches()
         mutable = Mutex(State())
         if case .none = task.body, task.originalRequest.method == .get {
-            wish = task.session.delegate[task]?.original ?? task.originalRequest
+            wish = task.session.callbacks.originalRequest(of: task) ?? task.originalRequest
         } else {
             wish = nil
         }
@@ -82,7 +82,7 @@ public final class DownloadTask: LoopTask {
     func setFile(_ file: PublishedFile) { mutable.withLock { $0.file = file } }
 
     func makeRun(on loop: LoopCore) -> any LoopRun {
-        RemoteScheme.makeRun(for: self, on: loop) ?? DownloadRun(task: self, core: loop)
+        session.runs.makeRun(for: self, on: loop)
     }
 
     /// Cancels the task. Received bytes are kept and synced, and the error contains resume data for them, if
@@ -111,7 +111,7 @@ public final class DownloadTask: LoopTask {
         }
         let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
             let before = part.durable.count
-            session.disk(of: part).syncs.synchronize(part) { result in
+            session.resources.disk(of: part).syncs.synchronize(part) { result in
                 do throws(TransferError) {
                     let ranges = try result.get()
                     _ = try part.checkPlace()
@@ -131,7 +131,7 @@ public final class DownloadTask: LoopTask {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let isPosted = session.loop(for: self).post { [self] core in
                 let received = progress.transferredBytes
-                (core.client(identifier) as? any FileRun)?.flushGathered()
+                (core.client(identifier) as? any GatheringRun)?.flushGathered()
                 mutable.withLock { $0.handedOver = received }
                 continuation.resume()
             }

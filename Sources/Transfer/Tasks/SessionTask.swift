@@ -46,7 +46,7 @@ public enum SessionTaskState: Sendable, Equatable {
 /// A task as its session carries it out.
 protocol LoopTask: SessionTask {
     var core: TaskCore { get }
-    var session: Session { get }
+    var session: any TaskSession { get }
     /// Creates the object that carries out the task on an event loop's thread.
     func makeRun(on loop: LoopCore) -> any LoopRun
     /// Called when the task is complete, just before its delegate is notified.

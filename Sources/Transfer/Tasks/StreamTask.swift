@@ -20,19 +20,21 @@ import Curl
 /// connecting.
 public final class StreamTask: LoopTask {
     let core: TaskCore
-    let session: Session
+    let session: any TaskSession
     let channel: StreamChannel
     /// Whether the channel belongs to a request and outlives an attempt that does not connect.
     private let isShared: Bool
 
-    init(_ request: TransferRequest, progress: TransferProgress, session: Session, channel: StreamChannel? = nil) {
+    init(
+        _ request: TransferRequest, progress: TransferProgress, session: any TaskSession, channel: StreamChannel? = nil
+    ) {
         core = TaskCore(request, progress: progress)
         self.session = session
         self.channel = channel ?? StreamChannel()
         isShared = channel != nil
     }
 
-    func makeRun(on loop: LoopCore) -> any LoopRun { StreamRun(task: self, core: loop) }
+    func makeRun(on loop: LoopCore) -> any LoopRun { session.runs.makeRun(for: self, on: loop) }
 
     func didEnd(_ error: TransferError?) {
         if !isShared || channel.hasConnected { channel.end(error) }
@@ -120,28 +122,5 @@ public final class StreamTask: LoopTask {
     public func captureStreams() async throws(TransferError) -> (reader: StreamReader, writer: StreamWriter) {
         try await channel.pass(.capture)
         return (StreamReader(channel: channel), StreamWriter(channel: channel))
-    }
-}
-
-extension Session {
-    /// Creates a task for a connection; ``SessionTask/resume()`` starts it.
-    ///
-    /// - Parameters:
-    ///   - host: a name or an address; IPv6 with or without brackets. An invalid host fails the task.
-    ///   - port: a port from 1 to 65535.
-    ///   - progress: counts the received bytes.
-    public func streamTask(host: String, port: Int, progress: TransferProgress = TransferProgress()) -> StreamTask {
-        streamTask(with: TransferRequest(url: StreamAddress.url(host: host, port: port)), progress: progress)
-    }
-
-    /// Creates a task for a connection; ``SessionTask/resume()`` starts it.
-    ///
-    /// - Parameters:
-    ///   - request: a request whose URL is `tcp://host:port`; ``StreamTask`` describes which other properties apply.
-    ///   - progress: counts the received bytes.
-    public func streamTask(
-        with request: TransferRequest, progress: TransferProgress = TransferProgress()
-    ) -> StreamTask {
-        StreamTask(request, progress: progress, session: self)
     }
 }

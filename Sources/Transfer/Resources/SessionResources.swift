@@ -1,0 +1,119 @@
+import Curl
+import Synchronization
+
+/// The resources that the transfers of a session share: loops, threads, disks, the resolver and the rate limits.
+final class SessionResources: Sendable {
+    let configuration: SessionConfiguration
+    let downloadLimiter: RateLimiter
+    let uploadLimiter: RateLimiter
+    let hostRates: HostRates
+    let lines = HostLines()
+    let resolver: Resolver
+    let spaceNeeds = SpaceNeeds()
+    /// The threads that read files to compute their digests.
+    let digestThreads: WorkerThreads
+    let faults: LoopFaults
+    private let disks = Disks()
+    private let loops: [TransferLoop]
+    private let remoteLoops: RemoteLoops
+    /// The number of tasks that use the network.
+    private let active = Atomic<Int>(0)
+    /// The origins whose HTTP/2 failed.
+    private let plainOrigins = Mutex<Set<String>>([])
+
+    private static let largestPlainOrigins = 1024
+
+    /// Creates the resources and starts the threads of the loops.
+    ///
+    /// - Throws: ``TransferError`` if the system has no free threads or file descriptors.
+    init(_ configuration: SessionConfiguration, resolver: Resolver, faults: LoopFaults) throws(TransferError) {
+        var configuration = configuration
+        // Five minutes are libcurl's default; `Int32.max` is the maximum that it accepts.
+        configuration.connectTimeout =
+            configuration.connectTimeout > 0 ? min(configuration.connectTimeout, Int64(Int32.max)) : 300_000
+        self.configuration = configuration
+        self.resolver = resolver
+        self.faults = faults
+        downloadLimiter = configuration.downloadLimiter ?? RateLimiter(rate: configuration.downloadRate)
+        uploadLimiter = configuration.uploadLimiter ?? RateLimiter(rate: configuration.uploadRate)
+        hostRates = HostRates(configuration.hostRates)
+        remoteLoops = RemoteLoops(faults: faults)
+        digestThreads = WorkerThreads(name: "dld-digest", limit: 4, stack: SystemThread.largeStack)
+        do {
+            loops = try (0..<max(1, configuration.loops)).map {
+                try TransferLoop(name: "dld-loop-\($0)", faults: faults)
+            }
+        } catch let error as TransferError {
+            throw error
+        } catch {
+            throw TransferError(.internal, "a session cannot start: \(error)")
+        }
+    }
+
+    /// Stops the threads, which closes the connections kept for reuse.
+    func stop() {
+        for loop in loops { loop.stop() }
+        remoteLoops.stop()
+        disks.stop()
+        digestThreads.stop()
+    }
+
+    // MARK: Loops
+
+    /// Returns the event loop of a task. A file server's tasks have loops of their own.
+    ///
+    /// - Parameters:
+    ///   - url: the task's original URL.
+    ///   - home: the number that selects the loop.
+    ///   - lease: returns the task's lease of a loop, which the passed closure creates.
+    func loop(for url: String, home: Int, _ lease: (() -> LoopLease) -> LoopLease) -> TransferLoop {
+        let loop = loops[home % loops.count]
+        guard RemoteScheme(of: url) != nil else { return loop }
+        return lease { remoteLoops.lease(for: url, task: home, otherwise: loop) }.loop
+    }
+
+    /// Records that a task begins to use the network.
+    func networkBegan() { active.wrappingAdd(1, ordering: .relaxed) }
+
+    /// Records that a task no longer uses the network. Pending publications are no longer delayed after the last one.
+    ///
+    /// - Parameter isPublished: whether the task's file is published next.
+    func networkEnded(isPublished: Bool = false) {
+        if active.wrappingSubtract(1, ordering: .relaxed).newValue == 0, !isPublished { disks.hurry() }
+    }
+
+    /// Whether no task uses the network.
+    var isIdle: Bool { active.load(ordering: .relaxed) == 0 }
+
+    /// Returns the size in bytes of the receive buffer for the next exchange on `core`. libcurl keeps one per exchange.
+    func receiveBuffer(on core: LoopCore) -> Int {
+        // A download may have many connections.
+        switch max(active.load(ordering: .relaxed), core.exchangeCount) {
+        // Larger buffers would evict from the processor's cache the data being written from them.
+        case ...16: 128 * 1024
+        case ...64: 32 * 1024
+        case ...256: 16 * 1024
+        case ...512: 8 * 1024
+        default: 4 * 1024
+        }
+    }
+
+    // MARK: Disks
+
+    /// Returns the disk of a part file or, if there is none yet, of its target.
+    func disk(of part: PartFile?, or target: DownloadTarget? = nil) -> Disk {
+        disks.disk(of: part?.directory ?? target?.directory)
+    }
+
+    // MARK: HTTP/2
+
+    /// Uses HTTP/1.1 with an origin from now on.
+    func avoidHTTP2(at origin: String) {
+        plainOrigins.withLock { origins in
+            if origins.count >= Self.largestPlainOrigins { origins.removeAll() }
+            origins.insert(origin)
+        }
+    }
+
+    func avoidsHTTP2(at origin: String) -> Bool { plainOrigins.withLock { $0.contains(origin) } }
+}

@@ -1,0 +1,133 @@
+import Curl
+
+/// The end of a download: its bytes are verified and published under the final name, or kept with resume data.
+struct DownloadCompletion: Sendable {
+    private let task: DownloadTask
+    private var session: any TaskSession { task.session }
+    private var resources: SessionResources { task.session.resources }
+
+    init(_ task: DownloadTask) { self.task = task }
+
+    /// Verifies and publishes a download after its last byte was received.
+    ///
+    /// - Parameter verification: The verification of the digest; `nil` if no digest is known.
+    func publish(_ part: PartFile, size: Int64, destination: FileDestination, _ verification: Verification?) {
+        resources.networkEnded(isPublished: true)
+        task.progress.setPhase(verification == nil && destination.pieces == nil ? .publishing : .verifying)
+        session.callbacks.downloadTask(didReceiveAll: task)
+        do throws(TransferError) {
+            try destination.check(size: size)
+        } catch {
+            verification?.abandon()
+            return resources.disk(of: part).threads.perform { refuse(part, size, nil, error) }
+        }
+        if let verification {
+            verification.finish(size: size) { error in
+                guard let error else { return publish(part, size, destination, isVerified: true) }
+                refuse(part, size, destination.pieces, error)
+            }
+        } else if let pieces = destination.pieces {
+            resources.digestThreads.perform {
+                if (try? pieces.goodRanges(of: part.descriptor, size: size))?.count == size {
+                    return publish(part, size, destination, isVerified: true)
+                }
+                let error = TransferError(.checksumMismatch, "not every piece of what arrived is what it should be")
+                refuse(part, size, pieces, error)
+            }
+        } else {
+            publish(part, size, destination, isVerified: false)
+        }
+    }
+
+    private func publish(
+        _ part: PartFile, _ size: Int64, _ destination: FileDestination, isVerified: Bool
+    ) {
+        let item = Publisher.Item(
+            part: part, destination: destination, owner: task.target?.owner ?? "", size: size, isVerified: isVerified
+        ) { result in
+            switch result {
+            case .success(let file):
+                task.setFile(file)
+                session.callbacks.downloadTask(task, didFinishDownloading: file)
+                session.complete(task, nil)
+            case .failure(let error): keep(part, ranges: part.durable, error)
+            }
+        }
+        resources.disk(of: part).publish(item, isUrgent: resources.isIdle)
+    }
+
+    /// Handles a failed verification. Pieces with correct digests are kept. Blocks.
+    private func refuse(
+        _ part: PartFile, _ size: Int64, _ pieces: PieceDigests?, _ error: TransferError
+    ) {
+        guard error.code == .checksumMismatch else { return keep(part, ranges: part.durable, error) }
+        if let good = try? pieces?.goodRanges(of: part.descriptor, size: size), good.count > 0, good.count < size,
+            (try? part.synchronize()) != nil
+        {
+            return keep(part, ranges: good, error)
+        }
+        try? part.directory.remove(part.name)
+        session.complete(task, error)
+    }
+
+    /// Handles a taken destination name. The existing file is kept. The task succeeds unless the file's digest is
+    /// wrong.
+    private func skip(_ part: PartFile?, _ taken: TakenName) {
+        task.progress.setPhase(.verifying)
+        resources.digestThreads.perform {
+            if let part { try? part.directory.remove(part.name) } else { task.removePart() }
+            do throws(TransferError) {
+                let file = try taken.file()
+                task.progress.setTotal(file.size)
+                task.setFile(file)
+                session.callbacks.downloadTask(task, didFinishDownloading: file)
+                session.complete(task, nil)
+            } catch {
+                session.complete(task, error)
+            }
+        }
+    }
+
+    /// Completes a task whose file was not renamed to its final name, and keeps its part file where possible.
+    private func keep(_ part: PartFile, ranges: ByteRangeSet, _ error: TransferError) {
+        if let taken = error.underlying as? TakenName { return skip(part, taken) }
+        var error = error
+        // A file with the part's name then belongs to another owner.
+        if error.code != .remoteChanged {
+            if !task.leavesNothing {
+                part.leave()
+                error.resumeData = task.resumeData(for: part, task.version, ranges: ranges)
+            }
+            if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
+        }
+        session.complete(task, error)
+    }
+
+    /// Completes a failed download after a sync (fsync) of its received bytes, so that they need not be fetched again.
+    ///
+    /// - Parameter isAtRest: Whether no blocks remain to be written to the part.
+    func fail(_ error: TransferError, part: PartFile?, version: ResourceVersion, isAtRest: Bool = true) {
+        resources.networkEnded()
+        if let taken = error.underlying as? TakenName { return skip(part, taken) }
+        var error = error
+        guard let part else {
+            // No part was started, so the earlier resume data remain valid unless a response has invalidated them.
+            error.resumeData = task.response == nil && !task.leavesNothing ? task.resumeData : nil
+            guard error.resumeData == nil, task.leavesNoLitter else { return session.complete(task, error) }
+            return resources.disk(of: nil, or: task.target).threads.perform { [error] in
+                task.removePart()
+                session.complete(task, error)
+            }
+        }
+        resources.disk(of: part).threads.perform { [error] in
+            var error = error
+            if !task.leavesNothing {
+                if isAtRest { part.leave() }
+                let ranges = (try? part.synchronize()) ?? part.durable
+                error.resumeData = task.resumeData(for: part, version, ranges: ranges)
+            }
+            if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
+            session.complete(task, error)
+        }
+    }
+}
