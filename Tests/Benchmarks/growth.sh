@@ -14,12 +14,12 @@ mkdir -p "$(dirname "$report")"
 
 # One module: what is imported for the tests is beside it here.
 for file in SimulatedLine GrowthSimulation GrowthLines GrowthJudgement; do
-    sed '/^@testable import/d' "Tests/TransferTests/$file.swift" >"$place/$file.swift"
+    sed '/^@testable import/d' "Tests/TransferTests/Segments/$file.swift" >"$place/$file.swift"
 done
 sed -n '/^private func mixed/,/^}/p; /^package struct SeededGenerator/,/^}/p' Tests/TestSupport/Resource.swift |
     sed 's/^package //; s/^    package /    /' >"$place/SeededGenerator.swift"
 cp Tests/Benchmarks/growth.swift "$place/main.swift"
 segments=Sources/Transfer/Segments
 swiftc -O -o "$place/growth" "$place"/*.swift "$segments"/ConnectionScaler*.swift \
-    "$segments"/{Segments,LineSight,ReceivedHistory,FirstConnection,LineLesson}.swift
+    Sources/Transfer/Messages/Segments.swift "$segments"/{LineSight,ReceivedHistory,FirstConnection,LineLesson}.swift
 "$place/growth" "${COUNT:-1000}" "${SEED:-1}" ${BENCH_CSV:+"$BENCH_CSV"} | tee "$report"

@@ -1,10 +1,3 @@
-/// A run that downloads a file.
-protocol FileRun: GatheringRun {
-    var file: DownloadFile { get }
-    /// Notifies the run that the disk has written queued blocks, or that a write failed.
-    func diskDidMove(_ error: TransferError?)
-}
-
 /// A run that sends requests and receives responses.
 protocol TransactionRun: LoopRun {
     /// Returns the transaction with the given number while it is active.

@@ -1,0 +1,6 @@
+/// A run that downloads a file.
+protocol FileRun: GatheringRun {
+    var file: DownloadFile { get }
+    /// Notifies the run that the disk has written queued blocks, or that a write failed.
+    func diskDidMove(_ error: TransferError?)
+}
