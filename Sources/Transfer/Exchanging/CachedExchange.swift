@@ -94,12 +94,12 @@ struct CachedExchange {
     // MARK: Heads
 
     /// Examines each head from the server, which may invalidate the stored response (RFC 9111, section 4.4).
-    func hear(_ head: ResponseHead) {
+    func didReceiveHead(_ head: ResponseHead) {
         if judgement.invalidates(status: head.status) { cache.remove(for: url) }
     }
 
     /// Examines the head of the final response.
-    mutating func take(_ head: ResponseHead) -> Finding {
+    mutating func didReceiveFinalHead(_ head: ResponseHead) -> Finding {
         answeredAt = Int64(time(nil))
         guard head.status == 304, let stored, case .server(let conditions) = answer, !conditions.isEmpty else {
             return .new

@@ -6,8 +6,6 @@ enum Decision: Sendable {
     case redirect(TransferRequest?)
     case challenge(ChallengeDisposition, Credential?)
     case response(ResponseDisposition)
-    case body(BodyStream?)
-    case trust(Bool)
     /// The response to store; `nil` stores nothing.
     case cache(CachedResponse?)
 }

@@ -13,34 +13,28 @@ struct StoredBody {
 /// Delivery of a stored response. It is treated like a response from a server: the client can refuse it, pause it, or
 /// transfer it to another client.
 extension Transaction {
-    func answer(with response: CachedResponse) {
-        guard let url else { return }
-        beginAnew()
-        storedBody = StoredBody(head: response.head, bytes: response.body)
-        task.core.setResponse(response.head)
-        guard handOver(response.head, url) else { return conclude(nil) }
-        handStored()
-    }
-
     /// Delivers the stored body until the client pauses or the body ends.
-    func handStored() {
-        while pauses.isEmpty, let stored = storedBody {
-            guard case .receiving = phase, stored.position < stored.bytes.count else {
+    func deliverStoredBody() {
+        while machine.pauses.isEmpty, let body = stored {
+            guard machine.isReceiving, body.position < body.bytes.count else {
                 // The body is complete, or the client does not want the rest.
-                storedBody = nil
-                task.core.add(ExchangeMetrics(stored: stored.head, to: request, begunAt: begunAt))
-                return conclude(nil)
+                stored = nil
+                task.core.add(ExchangeMetrics(stored: body.head, to: request, begunAt: begunAt))
+                perform(machine.storedBodyEnded())
+                return
             }
-            let end = min(stored.position + StoredBody.pieceSize, stored.bytes.count)
-            let verdict = stored.bytes.withUnsafeBytes { bytes in
-                client.receive(UnsafeRawBufferPointer(rebasing: bytes[stored.position..<end]), of: self)
+            let end = min(body.position + StoredBody.pieceSize, body.bytes.count)
+            let disposition = body.bytes.withUnsafeBytes { bytes in
+                client.didReceiveBody(UnsafeRawBufferPointer(rebasing: bytes[body.position..<end]), of: self)
             }
-            switch verdict {
+            switch disposition {
             case .accepted:
-                bodyBegun = true
-                storedBody?.position = end
-            case .paused: return
-            case .refused: return conclude(nil)
+                machine.storedBytesDelivered()
+                stored?.position = end
+            case .paused(let reason): machine.pause(reason)
+            case .refused(let error):
+                perform(error.map { machine.refuse($0) } ?? machine.storedBodyEnded())
+                return
             }
         }
     }

@@ -127,7 +127,7 @@ final class BodyWriter {
     var isBlocked: Bool { file.isBehind || (position < overlapEnd && !file.isAtRest) }
 
     /// The reason for which no more of the body is taken for now; `nil` where more is taken.
-    var pause: Transaction.Pauses? {
+    var pause: PauseReasons? {
         if file.isAhead { return .checkpoint }
         return isBlocked ? .disk : nil
     }

@@ -25,8 +25,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
     /// The cache state of the current exchange.
     private var caching: CachedExchange?
     private var finding = CachedExchange.Finding.new
-    /// Whether a delegate has yet to decide about storing the complete response.
-    private var awaitsStoring = false
+    /// The complete response that is stored or not once a delegate has decided, and its cache state.
+    private var storing: (head: ResponseHead, caching: CachedExchange)?
 
     private var overlooked: OverlookedBody?
     /// The timer that ends a response whose body is discarded.
@@ -55,7 +55,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
                 session.perform(task) { ($0 as? DataRun)?.transaction.resume(.full) }
             }
         }
-        transaction.ask()
+        transaction.start()
     }
 
     // MARK: The request
@@ -105,7 +105,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
 
     // MARK: The cache
 
-    func stored(
+    func storedResponse(
         for request: TransferRequest, at url: CurlURL, isAuthorized: Bool,
         _ contribution: inout Transaction.Contribution
     ) throws(TransferError) -> CachedResponse? {
@@ -134,7 +134,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         }
     }
 
-    func hear(_ head: ResponseHead) { caching?.hear(head) }
+    func didReceiveHead(_ head: ResponseHead) { caching?.didReceiveHead(head) }
 
     /// Handles a response that confirms the stored response or does not match it.
     ///
@@ -146,8 +146,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         case .renewed(let response):
             finding = .new
             caching = nil
-            transaction.answer(with: response)
-        case .mistaken: transaction.ask()
+            transaction.deliver(response)
+        case .mistaken: transaction.start()
         }
         return true
     }
@@ -164,18 +164,24 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             caching.keep(proposal, of: head)
             return complete(nil)
         }
-        awaitsStoring = true
-        _ = transaction.decide(otherwise: .cache(proposal)) { reply in
-            delegate.dataTask(task, willCache: proposal) { reply(.cache($0)) }
-        } then: { [unowned self] decision in
-            if case .cache(let response) = decision { caching.keep(response, of: head) }
-            complete(nil)
-            return true
+        storing = (head, caching)
+        let session = session
+        let reply = Reply(otherwise: .cache(proposal)) { decision in
+            session.perform(task) { ($0 as? DataRun)?.storingDecided(decision) }
         }
+        delegate.dataTask(task, willCache: proposal) { reply.give(.cache($0)) }
+        if let decision = reply.takeAtOnce() { storingDecided(decision) }
+    }
+
+    private func storingDecided(_ decision: Decision) {
+        guard let (head, caching) = storing else { return }
+        storing = nil
+        if case .cache(let response) = decision { caching.keep(response, of: head) }
+        complete(nil)
     }
 
     func cancel() {
-        if awaitsStoring { complete(.cancelled) } else { transaction.cancel() }
+        if storing != nil { complete(.cancelled) } else { transaction.cancel() }
     }
 
     /// Returns whether the request has a body. A redirect that changed the method to GET dropped it (RFC 9110, section
@@ -214,35 +220,30 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         }
     }
 
-    func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict {
-        if awaitsStream {
-            transaction.pause(.source)
-            return .paused
-        }
+    func writeBody(to space: UnsafeMutableRawBufferPointer) -> BodySupply {
+        if awaitsStream { return .paused(.source) }
         do throws(TransferError) {
-            guard let count = try sender.fill(space) else {
-                transaction.pause(.source)
-                return .paused
-            }
+            guard let count = try sender.fill(space) else { return .paused(.source) }
             task.progress.transferred(count)
             task.progress.setCompleted(sender.sent)
             session.callbacks.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
-            return .filled(count)
+            return .written(count)
         } catch {
-            transaction.failure = error
-            return .failed
+            return .failed(error)
         }
     }
 
-    func rewind(to offset: Int64) -> Bool {
+    func rewindBody(to offset: Int64) -> Bool {
         task.progress.setCompleted(offset)
         return sender.rewind(to: offset)
     }
 
     // MARK: The response
 
-    func take(_ head: ResponseHead, at url: CurlURL, of transaction: Transaction) -> Transaction.HeadVerdict {
-        finding = caching?.take(head) ?? .new
+    func didReceiveFinalHead(
+        _ head: ResponseHead, at url: CurlURL, of transaction: Transaction
+    ) -> HeadDisposition {
+        finding = caching?.didReceiveFinalHead(head) ?? .new
         guard case .new = finding else { return .discard }
         self.head = head
         if hasEndedEarly(head) { return .refuse(answeredEarly(head)) }
@@ -250,53 +251,44 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         if case .collect = task.sink, let length = head.contentLength {
             collected.reserveCapacity(Int(min(length, Self.largestReserve)))
         }
-        if overlooked != nil, !awaitsReader { beginPatience() }
-        let (delegate, task) = (session.callbacks, task)
-        guard delegate.decidesResponses(of: task) else { return .receive }
-        let goesOn = transaction.decide(otherwise: .response(.allow)) { reply in
-            delegate.dataTask(task, didReceive: head) { reply(.response($0)) }
-        } then: { [unowned self] decision in
-            switch decision {
-            case .response(.cancel):
-                transaction.failure = .cancelled
-                return false
-            case .response(.becomeDownload(let target)): return becomeDownload(.fixed(target), head, at: url)
-            case .response(.download(to: let destination)):
-                return becomeDownload(.decided(by: destination), head, at: url)
-            default: return true
-            }
-        }
-        return goesOn ? .receive : .refuse(transaction.failure ?? .cancelled)
+        if overlooked != nil, !isWaitingToSend { beginPatience() }
+        return session.callbacks.decidesResponses(of: task) ? .ask : .receive
     }
 
-    private func becomeDownload(_ placement: DownloadPlacement, _ head: ResponseHead, at url: CurlURL) -> Bool {
-        let download = DownloadTask(succeeding: task, placement: placement)
-        guard session.replace(task, by: download) else {
-            transaction.failure = .cancelled
-            return false
+    func askDelegate(about head: ResponseHead, _ answer: @escaping @Sendable (ResponseDisposition) -> Void) {
+        session.callbacks.dataTask(task, didReceive: head, completion: answer)
+    }
+
+    func didDecide(
+        _ disposition: ResponseDisposition, about head: ResponseHead, at url: CurlURL, of transaction: Transaction
+    ) -> HeadDisposition {
+        switch disposition {
+        case .allow: .receive
+        case .cancel: .refuse(.cancelled)
+        case .becomeDownload(let target): becomeDownload(.fixed(target), head, at: url)
+        case .download(to: let destination): becomeDownload(.decided(by: destination), head, at: url)
         }
+    }
+
+    private func becomeDownload(
+        _ placement: DownloadPlacement, _ head: ResponseHead, at url: CurlURL
+    ) -> HeadDisposition {
+        let download = DownloadTask(succeeding: task, placement: placement)
+        guard session.replace(task, by: download) else { return .refuse(.cancelled) }
         // The loop is about to release this run, and no other reference to it remains.
         defer { withExtendedLifetime(self) {} }
         let run = DownloadRun(task: download, core: core, takingOver: transaction)
         core.adopt(run, as: download.identifier)
         core.release(task.identifier)
         session.callbacks.dataTask(task, didBecome: download)
-        switch run.take(head, at: url, of: transaction) {
-        case .receive: return true
-        case .discard:
-            transaction.discard()
-            return true
-        case .refuse(let error):
-            transaction.failure = error
-            return false
-        }
+        return run.didReceiveFinalHead(head, at: url, of: transaction)
     }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyVerdict {
+    func didReceiveBody(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyDisposition {
         if overlooked != nil { return overlook(bytes.count) }
         let limit = transaction.request.maximumBodySize ?? .max
         guard received + Int64(bytes.count) <= limit else {
-            return refuse(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
+            return .refused(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
         }
         if session.callbacks.receivesData {
             session.callbacks.dataTask(task, didReceive: Array(bytes))
@@ -305,21 +297,18 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             case .collect:
                 let most = session.configuration.maximumCollectedBytes
                 guard collected.count + bytes.count <= most else {
-                    return refuse(
+                    return .refused(
                         TransferError(.tooLarge, "the body grew past the \(most) bytes that are kept in memory"))
                 }
                 collected.append(contentsOf: bytes)
             case .hand(let take): take(Array(bytes))
             case .channel(let channel):
-                guard channel.put(Array(bytes)) else {
-                    transaction.pause(.full)
-                    return .paused
-                }
+                guard channel.put(Array(bytes)) else { return .paused(.full) }
             }
         }
         if received == 0 { task.handOut() }
         received += Int64(bytes.count)
-        if let head, hasEndedEarly(head) { return refuse(answeredEarly(head)) }
+        if let head, hasEndedEarly(head) { return .refused(answeredEarly(head)) }
         if !(task is UploadTask) {
             task.progress.transferred(bytes.count)
             task.progress.setCompleted(received)
@@ -327,18 +316,18 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         return .accepted
     }
 
-    var awaitsReader: Bool { overlooked != nil && sendsBody && !sender.isComplete }
+    var isWaitingToSend: Bool { overlooked != nil && sendsBody && !sender.isComplete }
 
-    private func overlook(_ count: Int) -> BodyVerdict {
+    private func overlook(_ count: Int) -> BodyDisposition {
         received += Int64(count)
-        if let head, hasEndedEarly(head) { return refuse(answeredEarly(head)) }
-        if !awaitsReader, patience == nil { beginPatience() }
-        let sent = awaitsReader ? sender.sent : nil
+        if let head, hasEndedEarly(head) { return .refused(answeredEarly(head)) }
+        if !isWaitingToSend, patience == nil { beginPatience() }
+        let sent = isWaitingToSend ? sender.sent : nil
         switch overlooked?.pass(count, sent: sent) {
         case .goesOn, nil: return .accepted
-        case .isEnough: return refuse(.cancelled)
+        case .isEnough: return .refused(.cancelled)
         case .isTooMuch:
-            return refuse(TransferError(.truncated, "the server answers at length before it had the whole body"))
+            return .refused(TransferError(.truncated, "the server answers at length before it had the whole body"))
         }
     }
 
@@ -357,11 +346,6 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         patience = nil
     }
 
-    private func refuse(_ error: TransferError) -> BodyVerdict {
-        transaction.failure = error
-        return .refused
-    }
-
     // MARK: The end
 
     func didEnd(_ failure: TransferError?, of transaction: Transaction) {
@@ -376,7 +360,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
     /// Whether the failure can be ignored: the response's head was received, the request was sent completely, and only
     /// the discarded body is incomplete.
     private func isSettled(in failure: TransferError?) -> Bool {
-        guard let overlooked, let failure, head != nil, !awaitsReader else { return false }
+        guard let overlooked, let failure, head != nil, !isWaitingToSend else { return false }
         return overlooked.isOver || failure.code.isBrokenConnection
     }
 

@@ -39,7 +39,7 @@ extension DownloadRun {
         case .interrupt(let number): connection(number)?.transaction.cancel()
         case .goBack(let number):
             guard let source = machine[number]?.source else { return }
-            connection(number)?.transaction.goBack(to: machine.sources[source].request)
+            connection(number)?.transaction.restart(from: machine.sources[source].request)
         case .tick(let milliseconds): startTicking(milliseconds)
         case .restart(let number, let reason):
             guard let connection = connection(number) else { return }
@@ -55,7 +55,7 @@ extension DownloadRun {
     private func send(_ number: Int, startingOver reason: String?) {
         guard let connection = connection(number) else { return }
         if let reason { dropPart(for: connection, reason) }
-        connection.transaction.ask()
+        connection.transaction.start()
     }
 
     /// Drops the part: the body that `connection` brings is the first of it.

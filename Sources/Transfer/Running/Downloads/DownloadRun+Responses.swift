@@ -33,7 +33,9 @@ extension DownloadRun: TransactionClient {
 
     // MARK: The head
 
-    func take(_ head: ResponseHead, at url: CurlURL, of transaction: Transaction) -> Transaction.HeadVerdict {
+    func didReceiveFinalHead(
+        _ head: ResponseHead, at url: CurlURL, of transaction: Transaction
+    ) -> HeadDisposition {
         guard let connection = connection(transaction.number) else { return .discard }
         let context = DownloadStateMachine.HeadContext(
             statedDigest: task.stated?.digest, hasDestinationDigest: destination?.digest != nil,
@@ -123,17 +125,14 @@ extension DownloadRun: TransactionClient {
 
     // MARK: The body
 
-    func receive(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyVerdict {
-        guard let connection = connection(transaction.number) else { return .refused }
+    func didReceiveBody(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyDisposition {
+        guard let connection = connection(transaction.number) else { return .refused(nil) }
         let writer = connection.writer
         guard machine.isReceiving(connection.number) else {
             return machine.bytesReceived(bytes.count, on: connection.number, at: 0, isDecoding: false) == .ignore
-                ? .accepted : .refused
+                ? .accepted : .refused(nil)
         }
-        if let reason = writer.pause {
-            transaction.pause(reason)
-            return .paused
-        }
+        if let reason = writer.pause { return .paused(reason) }
         do throws(TransferError) {
             if connection.validatesFirstByte { try validateFirstByte(on: connection) }
             if let undecided = connection.undecided { try place(undecided, total: nil, on: connection) }
@@ -145,16 +144,14 @@ extension DownloadRun: TransactionClient {
                 return .accepted
             case .fulfil(let count):
                 try append(UnsafeRawBufferPointer(rebasing: bytes[..<count]), on: connection)
-                transaction.failure = .cancelled
-                return .refused
+                return .refused(.cancelled)
             case .ignore: return .accepted
-            case .refuse: return .refused
+            case .refuse: return .refused(nil)
             case .fail(let error): throw error
             }
         } catch {
             machine.bodyRefused(connection.number, error)
-            transaction.failure = error
-            return .refused
+            return .refused(error)
         }
     }
 

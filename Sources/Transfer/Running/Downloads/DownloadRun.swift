@@ -31,10 +31,10 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
             sources: DownloadSources(task.originalRequest, wrong: task.mismatches.wrong))
     }
 
-    /// Goes on with a response that another run has begun to receive; ``take(_:at:of:)`` follows.
+    /// Goes on with a response that another run has begun to receive; ``didReceiveFinalHead(_:at:of:)`` follows.
     convenience init(task: DownloadTask, core: LoopCore, takingOver transaction: Transaction) {
         self.init(task: task, core: core)
-        transaction.hand(over: task, to: self)
+        transaction.transfer(to: task, self)
         connections = [DownloadConnection(transaction, file: file)]
         machine.start(
             takingOverFrom: transaction.url.map { ResumeData.resource(of: $0.text) },

@@ -1,0 +1,129 @@
+import Curl
+
+/// The calls from the exchange.
+extension Transaction: ExchangeHandler {
+    var holdsPause: Bool { !machine.pauses.isEmpty }
+
+    // MARK: The response
+
+    func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
+        guard machine.awaitsHead else { return perform(machine.trailerReceived(line.count)) }
+        cookies?.hear(line, on: exchange)
+        switch parser.add(line) {
+        case .incomplete: return true
+        case .tooLong:
+            return perform(machine.refuse(TransferError(.tooLarge, "the server's header fields are too long")))
+        case .complete(let head):
+            exchange.noteHead()
+            if let coding = head.unaskedTransferCoding {
+                let words = "the server sends its answer in a transfer coding that nobody asked for (\(coding))"
+                return perform(machine.refuse(TransferError(.truncated, words)))
+            }
+            if url?.scheme == "https", head.isUnframed(after: request.method) { exchange.watchesEndOfTLS() }
+            return receive(head)
+        }
+    }
+
+    private func receive(_ head: ResponseHead) -> Bool {
+        if !isQuiet { task.core.setResponse(head) }
+        client.didReceiveHead(head)
+        let asksAboutRedirects =
+            RedirectRule.isRedirect(head.status) && session.callbacks.decidesRedirects(of: task)
+        return perform(machine.headReceived(head, asksAboutRedirects: asksAboutRedirects))
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
+        switch machine.bytesReceived(bytes.count) {
+        case .pass: break
+        case .discard: return .accepted
+        case .pause: return .paused
+        case .refuse: return .refused
+        }
+        exchange.isWaitingToSend = client.isWaitingToSend
+        if mustRest(&incoming, toPass: bytes.count) { return pauseResponse() }
+        switch client.didReceiveBody(bytes, of: self) {
+        case .accepted:
+            incoming?.pass(bytes.count)
+            return .accepted
+        case .paused(let reason):
+            machine.pause(reason)
+            return pauseResponse()
+        case .refused(let error):
+            if let error { perform(machine.refuse(error)) }
+            return .refused
+        }
+    }
+
+    /// Pauses the response, or aborts it if the client requests the rest over its own connection.
+    private func pauseResponse() -> BodyVerdict {
+        guard machine.connection.isShared, client.leavesSharedConnection(self) else { return .paused }
+        return perform(machine.leaveSharedConnection()) ? .paused : .refused
+    }
+
+    // MARK: The request's body
+
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict {
+        switch machine.bytesRequested() {
+        case .pass: break
+        case .pause: return .paused
+        case .discard, .refuse: return .failed
+        }
+        let piece = outgoing?.piece(upTo: space.count) ?? space.count
+        if mustRest(&outgoing, toPass: piece) { return .paused }
+        switch client.writeBody(to: UnsafeMutableRawBufferPointer(rebasing: space[..<piece])) {
+        case .written(let count):
+            outgoing?.pass(count)
+            if machine.bytesSent(count) { task.progress.setPhase(.transferring) }
+            return .filled(count)
+        case .paused(let reason):
+            machine.pause(reason)
+            return .paused
+        case .failed(let error):
+            perform(machine.refuse(error))
+            return .failed
+        }
+    }
+
+    func rewind(to offset: Int64) -> Bool { client.rewindBody(to: offset) }
+
+    // MARK: The connection
+
+    func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { launcher.allows(address) }
+
+    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool {
+        // libcurl provides no certificates for a reused connection, which was evaluated when it was made. If the trust
+        // options forbid reuse, a missing chain is rejected.
+        if certificates.chain.isEmpty, !trust.needsOwnConnection { return true }
+        guard let url else { return false }
+        let shown = ServerTrust(
+            host: url.host, certificates: certificates.chain, isChainValid: !trust.isLenient)
+        let action = machine.certificatesReceived(shown, asksDelegate: trust.asksDelegate)
+        return perform(action) && machine.awaitsHead
+    }
+
+    // MARK: The end
+
+    func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
+        cookies?.end(exchange)
+        guard isUnderWay else { return }
+        task.core.add(
+            ExchangeMetrics(
+                exchange.easy.timing(), request: request, response: task.response, begunAt: begunAt,
+                lookup: launcher.lookup))
+        var end = TransactionStateMachine.ExchangeEnd(
+            cause: TransactionStateMachine.ExchangeEnd.Cause(ending),
+            error: launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun))
+        if case .finished = ending, exchange.lacksEndOfTLS {
+            end.error = .incompleteClose(host: url?.host ?? "the server")
+        }
+        if case .finished = ending {
+            // Success tells nothing about HTTP/2.
+        } else if let url {
+            end.offersHTTP2 = !usesHTTP1(at: url)
+            end.hasPriorKnowledge = session.configuration.httpVersion(of: request, at: url) == .http2PriorKnowledge
+        }
+        end.mayForgive = trust.mayForgive && !trust.isLenient
+        checkInvariants()
+        perform(machine.exchangeEnded(end))
+    }
+}

@@ -1,0 +1,59 @@
+import Curl
+
+/// The questions to delegates.
+extension Transaction {
+    /// Asks the delegate, and continues with its answer if that is immediate.
+    ///
+    /// - Returns: whether the exchange whose callback is running goes on.
+    func ask(_ pending: PendingQuestion) -> Bool {
+        let (session, task, own, number) = (session, task, self.number, pending.number)
+        let reply = Reply(otherwise: pending.question.fallback) { decision in
+            session.perform(task) { ($0 as? any TransactionRun)?.transaction(own)?.answered(decision, number) }
+        }
+        switch pending.question {
+        case .redirect(let head, let request, _):
+            session.callbacks.task(task, willPerformHTTPRedirection: head, newRequest: request) {
+                reply.give(.redirect($0))
+            }
+        case .challenge(let demand, let head):
+            session.callbacks.task(task, didReceive: challenge(for: demand, in: head)) {
+                reply.give(.challenge($0, $1))
+            }
+        case .trust(let shown):
+            guard let url else { return false }
+            let challenge = AuthenticationChallenge(judging: shown, port: url.port, scheme: url.scheme)
+            session.callbacks.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
+        case .response(let head): client.askDelegate(about: head) { reply.give(.response($0)) }
+        }
+        if let decision = reply.takeAtOnce() { return perform(machine.answered(number, decision)) }
+        return perform(machine.answerDelayed(number))
+    }
+
+    private func answered(_ decision: Decision, _ number: Int) {
+        checkInvariants()
+        perform(machine.answered(number, decision))
+    }
+
+    private func challenge(for demand: Authorization.Demand, in head: ResponseHead) -> AuthenticationChallenge {
+        var challenge = AuthenticationChallenge(
+            protectionSpace: demand.space, proposedCredential: proposal(for: demand),
+            previousFailureCount: machine.authorization.failureCount(demand), failureResponse: head, serverTrust: nil)
+        challenge.isFromOrigin =
+            !demand.space.isProxy && (try? CurlURL(task.originalRequest.url))?.origin == url?.origin
+        return challenge
+    }
+
+    /// Returns the credential to propose: the request's own, or else a stored one.
+    private func proposal(for demand: Authorization.Demand) -> Credential? {
+        if !demand.space.isProxy, let own = request.credential { return own }
+        return session.configuration.credentialStorage.credential(for: demand.space)
+    }
+
+    /// Returns the criteria by which the server of an exchange is trusted.
+    func trustOptions(for url: CurlURL) -> TrustOptions {
+        var options = TrustOptions(for: url.host, of: task)
+        options.asksTask = session.callbacks.decidesOwnTrust(of: task)
+        options.isLenient = options.mayForgive && machine.isLenient(at: url)
+        return options
+    }
+}
