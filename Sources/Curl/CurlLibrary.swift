@@ -51,6 +51,12 @@ package struct CurlError: Error, Sendable, Equatable, CustomStringConvertible {
         self.message = message ?? String(cString: curl_easy_strerror(code))
     }
 
+    /// Creates an error that libcurl has not reported, for tests.
+    package init(_ code: Code, message: String) {
+        self.code = code
+        self.message = message
+    }
+
     /// Creates the same error with a more precise message, except for a flood: libcurl has no message for that.
     package init(_ error: CurlError, message: String) {
         code = error.code

@@ -28,26 +28,22 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
         if case .channel(let channel) = task.sink {
             let (session, task) = (session, task)
             channel.begin {
-                session.perform(task) { ($0 as? any RemoteRun)?.exchange.resume(.full) }
+                session.perform(task) { ($0 as? any RemoteRun)?.exchange.resume(after: .full) }
             }
         }
         exchange.begin(RemoteStep(work: .fetch(from: 0), path: file.path))
     }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict {
+    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> RemoteBodyVerdict {
         do throws(TransferError) {
             if received == 0 { begin(facts) }
             let limit = task.originalRequest.maximumBodySize ?? .max
             guard max(size ?? 0, received + Int64(bytes.count)) <= limit else {
                 throw TransferError(.tooLarge, "the file has more than the \(limit) bytes allowed")
             }
-            guard try take(bytes) else {
-                exchange.pause(.full)
-                return .paused
-            }
+            guard try deliver(bytes) else { return .paused(.full) }
         } catch {
-            exchange.failure = error
-            return .refused
+            return .refused(error)
         }
         if received == 0 { task.handOut() }
         received += Int64(bytes.count)
@@ -67,7 +63,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     /// Delivers bytes to the task's destination.
     ///
     /// - Returns: whether there was room for them.
-    private func take(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> Bool {
+    private func deliver(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> Bool {
         if session.callbacks.receivesData {
             session.callbacks.dataTask(task, didReceive: Array(bytes))
             return true
@@ -80,8 +76,8 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
             }
             collected.append(contentsOf: bytes)
             return true
-        case .hand(let take):
-            take(Array(bytes))
+        case .hand(let receiver):
+            receiver(Array(bytes))
             return true
         case .channel(let channel): return channel.put(Array(bytes))
         }

@@ -27,7 +27,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         temporary = file.path.temporary(token: rest.token)
         let (loop, number) = (task.session.loop(for: task), task.identifier)
         sender = BodySender(task.body) {
-            loop.post { core in (core.client(number) as? RemoteUploadRun)?.exchange.resume(.source) }
+            loop.post { core in (core.client(number) as? RemoteUploadRun)?.exchange.resume(after: .source) }
         }
         plan = UploadPlan(length: sender.length, hasRest: rest.isLeft)
     }
@@ -60,9 +60,8 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         case .cleanUp(let error):
             // A cancelled task does not wait for the server.
             if error.code == .cancelled { complete(error) }
-            exchange.isTidyingUp = true
             exchange.begin(
-                RemoteStep(work: .command, commandsBefore: [temporary.removal(mayFail: true)]))
+                RemoteStep(work: .command, commandsBefore: [temporary.removal(mayFail: true)], isCleanUp: true))
         case .finish: end(nil)
         case .fail(let error, let leavesRest):
             rest.isLeft = leavesRest
@@ -93,19 +92,15 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     // MARK: The file
 
-    func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict {
+    func fill(_ space: UnsafeMutableRawBufferPointer) -> RemoteFillVerdict {
         do throws(TransferError) {
-            guard let count = try sender.fill(space) else {
-                exchange.pause(.source)
-                return .paused
-            }
+            guard let count = try sender.fill(space) else { return .paused(.source) }
             task.progress.transferred(count)
             task.progress.setCompleted(sender.sent)
             session.callbacks.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
             return .filled(count)
         } catch {
-            exchange.failure = error
-            return .failed
+            return .failed(error)
         }
     }
 
@@ -114,17 +109,18 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         return sender.rewind(to: offset)
     }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict {
-        guard let offset = compared else { return .refused }
-        compared = sender.holds(bytes, at: offset) ? offset + Int64(bytes.count) : nil
-        return compared == nil ? .refused : .accepted
+    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> RemoteBodyVerdict {
+        guard let offset = compared, sender.holds(bytes, at: offset) else {
+            compared = nil
+            return .refused(TransferError(.remoteChanged, "the file's bytes on the server differ"))
+        }
+        compared = offset + Int64(bytes.count)
+        return .accepted
     }
 
-    func judge(storedSize: Int64) -> Bool {
-        guard storedSize != sender.sent else { return true }
-        exchange.failure = TransferError(
-            .truncated, "\(file.host) has \(storedSize) of the \(sender.sent) bytes that were sent")
-        return false
+    func judge(storedSize: Int64) -> TransferError? {
+        guard storedSize != sender.sent else { return nil }
+        return TransferError(.truncated, "\(file.host) has \(storedSize) of the \(sender.sent) bytes that were sent")
     }
 
     // MARK: The end
@@ -152,7 +148,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         }
         if ending.isCommandRefused { return .commandRefused }
         if ending.isNameRefused { return .nameRefused(error) }
-        return .failed(error, begun: exchange.bodyBegun || !isStoring)
+        return .failed(error, begun: ending.bodyBegun || !isStoring)
     }
 
     private func end(_ error: TransferError?) {

@@ -19,9 +19,8 @@ final class RestRemoval: RemoteRun, RemoteExchangeClient {
     }
 
     func start() {
-        exchange.isTidyingUp = true
         let removal = file.path.temporary(token: rest.token).removal(mayFail: true)
-        exchange.begin(RemoteStep(work: .command, commandsBefore: [removal]))
+        exchange.begin(RemoteStep(work: .command, commandsBefore: [removal], isCleanUp: true))
     }
 
     func didEnd(_ ending: RemoteEnding) { core.release(task.identifier) }

@@ -117,7 +117,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     func confirm(_ count: Int64, of generation: String) {
         file.confirm(count, of: generation)
-        if !file.isAhead { exchange.resume(.checkpoint) }
+        if !file.isAhead { exchange.resume(after: .checkpoint) }
     }
 
     func flushGathered() {
@@ -133,7 +133,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         if case .ended = phase { return }
         // Abort the current step first; its end calls `broke(_:)`.
         if let error { return exchange.isUnderWay ? exchange.cancel(error) : broke(error) }
-        if !writer.isBlocked { exchange.resume(.disk) }
+        if !writer.isBlocked { exchange.resume(after: .disk) }
     }
 
     // MARK: The file
@@ -161,15 +161,12 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         phase = .receiving(facts)
     }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict {
+    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> RemoteBodyVerdict {
         do throws(TransferError) {
             if case .suspecting = phase { throw isDirectory }
             if case .asking = phase { try begin(facts) }
-            guard case .receiving(let facts) = phase else { return .refused }
-            if let reason = writer.pause {
-                exchange.pause(reason)
-                return .paused
-            }
+            guard case .receiving(let facts) = phase else { throw TransferError(.internal, "bytes come too late") }
+            if let reason = writer.pause { return .paused(reason == .checkpoint ? .checkpoint : .disk) }
             if let size = facts.size, writer.position + Int64(bytes.count) > size {
                 throw TransferError(.remoteChanged, "the server sends more than the \(size) bytes it announced")
             }
@@ -180,8 +177,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
             }
             return .accepted
         } catch {
-            exchange.failure = error
-            return .refused
+            return .refused(error)
         }
     }
 
@@ -202,13 +198,13 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
             do throws(TransferError) {
                 if let error = ending.error, !isWhole(in: error) {
                     // A local failure would also occur with a mirror.
-                    if exchange.failure == nil, try standIn(after: error) { return }
+                    if !ending.isLocal, try standIn(after: error) { return }
                     throw error
                 }
                 // No byte was received: the file may be empty.
                 if case .asking = phase { try begin(ending.facts) }
                 guard case .receiving(let facts) = phase else { return }
-                try bodyEnded(facts)
+                try bodyEnded(facts, ending)
             } catch {
                 broke(error)
             }
@@ -243,13 +239,13 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     }
 
     /// Checks a body that libcurl considers complete against the stated size.
-    private func bodyEnded(_ facts: RemoteFacts) throws(TransferError) {
+    private func bodyEnded(_ facts: RemoteFacts, _ ending: RemoteEnding) throws(TransferError) {
         try writer.endOfBody()
         if let size = facts.size, writer.position < size {
             throw TransferError(.truncated, "the file ended at \(writer.position) of \(size) bytes")
         }
         // If the file is modified during the download, only its modification time reveals it.
-        guard facts.time != nil, exchange.hasPaused || exchange.duration >= Self.confirmationThreshold else {
+        guard facts.time != nil, ending.hasPaused || ending.duration >= Self.confirmationThreshold else {
             return finish()
         }
         try writer.flush()
@@ -289,7 +285,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     /// - Parameter error: the error of the preceding request for the file.
     private func suspected(_ ending: RemoteEnding, _ error: TransferError) {
         let isListed = ending.error == nil || ending.error?.message == isDirectory.message
-        if !isListed, let error = exchange.failure { return broke(error) }
+        if !isListed, ending.isLocal, let error = ending.error { return broke(error) }
         let error = isListed ? isDirectory : error
         do throws(TransferError) {
             if try standIn(after: error) { return }
