@@ -35,7 +35,7 @@ struct Dlctl: ParsableCommand {
             CommandGroup(
                 name: "The daemon",
                 subcommands: [
-                    Status.self, Limit.self, Reload.self, Shutdown.self, RPC.self, Completion.self,
+                    Status.self, LimitCommand.self, Reload.self, Shutdown.self, RPC.self, Completion.self,
                 ]),
         ])
 

@@ -247,7 +247,7 @@ import Testing
         let set = try #require(try Dlctl.parseAsRoot(["set", "1", "--limit", text]) as? SetCommand)
         var input = InputText()
         #expect(try set.changes(&input).limit == .takeBack)
-        let limit = try #require(try Dlctl.parseAsRoot(["limit", "--download", text]) as? Limit)
+        let limit = try #require(try Dlctl.parseAsRoot(["limit", "--download", text]) as? LimitCommand)
         #expect(limit.download?.rate == .unlimited)
         let add = try #require(try Dlctl.parseAsRoot(["add", "--limit", text, "http://a/"]) as? Add)
         #expect(try add.transfer.resolve(&input).limit == nil)

@@ -7,16 +7,16 @@ import TaskModel
 ///
 /// Without a terminal no confirmation is possible, and the command acts on the caller's own tasks only.
 struct Confirmation {
-    private let deed: SelectionDeed
+    private let action: SelectionAction
 
-    init(_ deed: SelectionDeed) { self.deed = deed }
+    init(_ action: SelectionAction) { self.action = action }
 
     /// Obtains confirmation for tasks that a filter selects.
     ///
     /// - Parameter isAll: whether `--all` was given.
     /// - Throws: ``Failure`` if the user declines or cannot be asked.
     func obtain(for filter: TaskFilter, isAll: Bool, _ client: ControlClient) throws {
-        let filter = filter.limited(to: deed.states)
+        let filter = filter.limited(to: action.states)
         // An empty list of states would mean every state.
         if filter.states?.isEmpty == true { return }
         let count = try client.count(filter)
@@ -45,11 +45,11 @@ struct Confirmation {
         guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else {
             guard !others.isEmpty else { return }
             throw Failure.usage(
-                "\(Self.text(count, others)) would be \(deed.participle); --yes does so, --owner \(getuid()) leaves "
+                "\(Self.text(count, others)) would be \(action.participle); --yes does so, --owner \(getuid()) leaves "
                     + "other users' tasks alone, --dry-run lists them", field: "--yes")
         }
         let errors = Output(STDERR_FILENO)
-        let verb = deed.verb.prefix(1).uppercased() + deed.verb.dropFirst()
+        let verb = action.verb.prefix(1).uppercased() + action.verb.dropFirst()
         errors.text("\(verb) \(Self.text(count, others))? [y/N] ")
         errors.flush()
         let line = readLine()
@@ -60,7 +60,7 @@ struct Confirmation {
         }
         let answer = line?.lowercased() ?? ""
         guard ["y", "yes"].contains(answer) else {
-            throw Failure(.failed, "no task was \(deed.participle)")
+            throw Failure(.failed, "no task was \(action.participle)")
         }
     }
 

@@ -5,11 +5,11 @@ import TaskModel
 
 /// The `--dry-run` option, which lists the tasks that a command would change.
 struct DryRun {
-    private let deed: SelectionDeed
+    private let action: SelectionAction
     private let calls: [TaskSelectionParameters]
 
-    init(_ deed: SelectionDeed, _ calls: [TaskSelectionParameters]) {
-        self.deed = deed
+    init(_ action: SelectionAction, _ calls: [TaskSelectionParameters]) {
+        self.action = action
         self.calls = calls
     }
 
@@ -33,7 +33,7 @@ struct DryRun {
         context.output.flush()
         if !context.json {
             let errors = Output(STDERR_FILENO)
-            errors.line("\(Describe.count(total, "task")) would be \(deed.participle); nothing was changed")
+            errors.line("\(Describe.count(total, "task")) would be \(action.participle); nothing was changed")
             errors.flush()
         }
         for id in unknown { context.report(.unknown(id)) }
@@ -53,7 +53,7 @@ struct DryRun {
     private func forEachPage(_ client: ControlClient, _ body: ([TaskStatus]) -> Void) throws -> [TaskID] {
         var unknown: [TaskID] = []
         for call in calls {
-            if let filter = call.filter?.limited(to: deed.states) {
+            if let filter = call.filter?.limited(to: action.states) {
                 // An empty list of states would mean every state.
                 if filter.states?.isEmpty == true { continue }
                 try client.forEachPage(filter: filter) { page in
@@ -66,7 +66,7 @@ struct DryRun {
                     unknown.append(id)
                     continue
                 }
-                if deed.states.contains(task.state) { body([task]) }
+                if action.states.contains(task.state) { body([task]) }
             }
         }
         return unknown

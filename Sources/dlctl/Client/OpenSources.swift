@@ -65,7 +65,7 @@ extension Context {
     /// Passes the sources of uploads in error `source-lost` to the daemon again, if this user owns them and can open
     /// them.
     func passLostSources(
-        _ calls: [TaskSelectionParameters], _ deed: SelectionDeed, client: ControlClient
+        _ calls: [TaskSelectionParameters], _ action: SelectionAction, client: ControlClient
     ) throws {
         for call in calls {
             var lost: [TaskStatus] = []
@@ -75,7 +75,7 @@ extension Context {
                 }
             } else {
                 var filter = call.filter ?? TaskFilter()
-                let states = deed.states.filter { $0 != .waiting && filter.states?.contains($0) ?? true }
+                let states = action.states.filter { $0 != .waiting && filter.states?.contains($0) ?? true }
                 if states.isEmpty { continue }
                 filter.states = states
                 try client.forEachPage(filter: filter, limit: Self.mostLookedAt.listed) { page in

@@ -5,13 +5,13 @@ import TaskModel
 /// The reason why a command changed no tasks: they already have the requested state, or the command does not apply to
 /// them.
 struct UnchangedTasks {
-    private let deed: SelectionDeed
+    private let action: SelectionAction
     /// The maximum number of tasks that are named individually.
     private static let named = 3
     /// The maximum number of tasks that are examined.
     private static let looked = 500
 
-    init(_ deed: SelectionDeed) { self.deed = deed }
+    init(_ action: SelectionAction) { self.action = action }
 
     /// - Returns: `nil` if there is nothing to report.
     func reason(_ calls: [TaskSelectionParameters], _ client: ControlClient, now: Milliseconds) throws -> String? {
@@ -49,7 +49,8 @@ struct UnchangedTasks {
     ///   - isPart: whether there are more tasks than were counted.
     func reason(counts: [String: Int], isAll: Bool, isPart: Bool = false) -> String {
         guard counts.values.contains(where: { $0 > 0 }) else { return isAll ? "there are no tasks" : "no task matches" }
-        if deed == .set, case let fitting = deed.states.reduce(0, { $0 + (counts[$1.rawValue] ?? 0) }), fitting > 0 {
+        let fitting = action.states.reduce(0) { $0 + (counts[$1.rawValue] ?? 0) }
+        if action == .set, fitting > 0 {
             return "\(Describe.count(fitting, "task")) had that already"
                 + (isPart ? ", of those that were looked at" : "")
         }
@@ -59,7 +60,7 @@ struct UnchangedTasks {
 
     /// The states to which the command applies.
     private var states: String {
-        switch deed {
+        switch action {
         case .pause: "queued, active or waiting"
         case .resume: "paused or waiting"
         case .retry: "failed or cancelled"

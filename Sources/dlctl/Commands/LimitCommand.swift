@@ -3,8 +3,10 @@ import ControlClient
 import ControlProtocol
 import TaskModel
 
-struct Limit: DaemonCommand {
+/// The `limit` command. It is not called `Limit` because types of other files have a nested type of that name.
+struct LimitCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "limit",
         abstract: "Shows and sets the rates of all tasks together.",
         discussion: """
             What is set counts at once and until it is changed, over restarts of the daemon too; none takes every limit \

@@ -53,40 +53,42 @@ struct SelectionOptions: ParsableArguments {
 }
 
 extension Context {
-    /// Carries out `deed` on a selection. It asks for confirmation before wide changes; with `--dry-run` it only lists
-    /// the tasks.
+    /// Carries out `action` on a selection. It asks for confirmation before wide changes; with `--dry-run` it only
+    /// lists the tasks.
     ///
     /// Prints the number of changed tasks and reports every task that could not be changed.
     ///
     /// - Parameter make: performs one call.
     func carryOut(
-        _ deed: SelectionDeed, _ selection: SelectionOptions, deleteFile: Bool? = nil,
+        _ action: SelectionAction, _ selection: SelectionOptions, deleteFile: Bool? = nil,
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
     ) throws {
         let calls = try selection.calls(deleteFile: deleteFile)
-        if selection.dryRun { return try DryRun(deed, calls).show(self) }
+        if selection.dryRun { return try DryRun(action, calls).show(self) }
         if !selection.yes {
-            let confirmation = Confirmation(deed)
+            let confirmation = Confirmation(action)
             if let filter = calls.first?.filter {
                 try confirmation.obtain(for: filter, isAll: selection.all, try connect())
             } else {
                 try confirmation.obtain(for: calls.flatMap { $0.ids ?? [] }, try connect())
             }
         }
-        try change(calls, deed, make)
+        try change(calls, action, make)
     }
 
-    /// Carries out `deed` as in ``carryOut(_:_:deleteFile:_:)``, by the method of `deed`.
-    func carryOut(_ deed: SelectionDeed, _ selection: SelectionOptions, deleteFile: Bool? = nil) throws {
-        try carryOut(deed, selection, deleteFile: deleteFile) { client, call in try client.change(deed.method, call) }
+    /// Carries out `action` as in ``carryOut(_:_:deleteFile:_:)``, by the method of `action`.
+    func carryOut(_ action: SelectionAction, _ selection: SelectionOptions, deleteFile: Bool? = nil) throws {
+        try carryOut(action, selection, deleteFile: deleteFile) { client, call in
+            try client.change(action.method, call)
+        }
     }
 
     private func change(
-        _ calls: [TaskSelectionParameters], _ deed: SelectionDeed,
+        _ calls: [TaskSelectionParameters], _ action: SelectionAction,
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
     ) throws {
         let client = try connect()
-        if deed == .resume || deed == .retry { try passLostSources(calls, deed, client: client) }
+        if action == .resume || action == .retry { try passLostSources(calls, action, client: client) }
         var result = TaskChangeResult(changed: 0)
         for call in calls {
             let part = try make(client, call)
@@ -98,10 +100,10 @@ extension Context {
         } else {
             var reason: String?
             if result.changed == 0, result.errors.isEmpty {
-                reason = try UnchangedTasks(deed).reason(calls, client, now: Clock.now())
+                reason = try UnchangedTasks(action).reason(calls, client, now: Clock.now())
             }
             let count = Describe.count(result.changed, "task")
-            output.line("\(count) \(deed.participle)" + (reason.map { ": \($0)" } ?? ""))
+            output.line("\(count) \(action.participle)" + (reason.map { ": \($0)" } ?? ""))
         }
         output.flush()
         guard !result.errors.isEmpty else { return }

@@ -8,12 +8,12 @@ import Testing
     @Test(
         "tasks that were named say in which state they are already",
         arguments: [
-            (SelectionDeed.resume, TaskState.active), (.resume, .queued), (.pause, .paused),
+            (SelectionAction.resume, TaskState.active), (.resume, .queued), (.pause, .paused),
             (.cancel, .cancelled), (.retry, .queued),
         ])
-    func named(deed: SelectionDeed, state: TaskState) {
+    func named(action: SelectionAction, state: TaskState) {
         #expect(
-            UnchangedTasks(deed).reason([sampleTask(7, state)], now: 0)
+            UnchangedTasks(action).reason([sampleTask(7, state)], now: 0)
                 == "task 7 is \(state.rawValue) already")
     }
 
@@ -39,13 +39,13 @@ import Testing
     @Test(
         "a filter says which states the command is for, and which there are",
         arguments: [
-            (SelectionDeed.resume, "nothing is paused or waiting; 3 queued, 1 active"),
+            (SelectionAction.resume, "nothing is paused or waiting; 3 queued, 1 active"),
             (.pause, "nothing is queued, active or waiting; 3 queued, 1 active"),
             (.retry, "nothing is failed or cancelled; 3 queued, 1 active"),
             (.cancel, "nothing is queued, active, waiting or paused; 3 queued, 1 active"),
         ])
-    func filter(deed: SelectionDeed, words: String) {
-        #expect(UnchangedTasks(deed).reason(counts: ["queued": 3, "active": 1], isAll: true) == words)
+    func filter(action: SelectionAction, words: String) {
+        #expect(UnchangedTasks(action).reason(counts: ["queued": 3, "active": 1], isAll: true) == words)
     }
 
     @Test("a filter with conditions speaks of what matches")

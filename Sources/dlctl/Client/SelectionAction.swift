@@ -2,7 +2,7 @@ import ControlProtocol
 import TaskModel
 
 /// An action that a command applies to the selected tasks.
-enum SelectionDeed {
+enum SelectionAction {
     case pause, resume, cancel, retry, remove, set
 
     var method: MethodName {
