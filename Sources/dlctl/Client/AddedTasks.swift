@@ -19,7 +19,7 @@ struct AddedTasks: Equatable {
     }
 
     init(_ result: QueueCommitResult) {
-        ids = QueueSubmission.ids(of: result)
+        ids = result.taskIDs
         applied = (result.updated, result.unchanged)
     }
 
@@ -54,87 +54,12 @@ struct AddedTasks: Equatable {
     }
 }
 
-// Operations that `add` and `upload` share after their tasks are known.
-extension Context {
-    func add(
-        _ tasks: [TaskSpecification], names: FieldNames, client: ControlClient
-    ) throws(Failure) -> AddedTasks {
-        do {
-            return AddedTasks(try client.addOrFind(tasks))
-        } catch {
-            throw Failure(error, names: names)
+extension QueueCommitResult {
+    /// The ids of the added tasks, with the ranges expanded.
+    var taskIDs: [TaskID] {
+        ids.flatMap { range -> [TaskID] in
+            guard let first = range.first?.rawValue, let last = range.last?.rawValue, first <= last else { return [] }
+            return (first...last).map { TaskID($0) }
         }
-    }
-
-    /// Subscribes `client` to the events that end tasks, before the tasks are added.
-    func follow(_ client: ControlClient) throws(Failure) {
-        do throws(ClientError) {
-            try client.subscribe(types: TaskWaiter.eventTypes)
-        } catch {
-            throw Failure(error)
-        }
-    }
-
-    private struct Shown: Encodable {
-        var ids: [TaskID]
-        var found: [TaskID]
-        var updated: Int?
-        var unchanged: Int?
-        var tasks: [TaskStatus]?
-
-        init(_ added: AddedTasks, isOfBatch: Bool, tasks: [TaskStatus]? = nil) {
-            ids = added.ids
-            found = added.found
-            if isOfBatch {
-                updated = added.applied?.updated
-                unchanged = added.applied?.unchanged
-            }
-            self.tasks = tasks
-        }
-    }
-
-    /// Prints the ids, reports which tasks existed before and waits for the tasks in `wait`.
-    ///
-    /// - Parameters:
-    ///   - batch: the batch to which the tasks were applied.
-    ///   - wait: the tasks to wait for; `nil` to wait for none.
-    ///   - isFollowing: whether ``follow(_:)`` was called before the tasks were added.
-    func conclude(
-        _ added: AddedTasks, batch: String? = nil, wait: [TaskID]?, client: ControlClient, isFollowing: Bool = false
-    ) throws {
-        if !json {
-            for id in added.ids { output.line(id.description) }
-            // Write the ids before the wait begins, so that the caller has them.
-            output.flush()
-            try tellFound(added, batch: batch, client)
-        } else if wait == nil {
-            output.json(Shown(added, isOfBatch: batch != nil))
-        }
-        guard let wait else { return }
-        let waiter = waiter(wait, client: client, isFollowing: isFollowing)
-        try waiter.run()
-        if json { output.json(Shown(added, isOfBatch: batch != nil, tasks: waiter.settled)) }
-        guard waiter.conclude() else { throw ExitStatus.failed }
-    }
-
-    private func tellFound(_ added: AddedTasks, batch: String?, _ client: ControlClient) throws(ClientError) {
-        guard added.countOfFound > 0 else { return }
-        var states: [String: Int] = [:]
-        if let batch {
-            states = try client.queues().batches.first { $0.batch == batch }?.tasks ?? [:]
-        }
-        for id in added.found {
-            guard let task = try client.taskIfKnown(id) else { continue }
-            if let note = added.note(of: task) { return tell(note) }
-            states[task.state.rawValue, default: 0] += 1
-        }
-        tell(added.note(states: states))
-    }
-
-    /// Writes a note that is not an error to standard error.
-    private func tell(_ note: String) {
-        let errors = Output(STDERR_FILENO)
-        errors.line(Escape.visible(note))
-        errors.flush()
     }
 }

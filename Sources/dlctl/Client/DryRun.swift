@@ -17,7 +17,7 @@ struct DryRun {
     func show(_ context: Context) throws {
         let client = try context.connect()
         let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
-        var table = Table(List.columns, width: width)
+        var table = Table(TaskColumns.all, width: width)
         var array = TaskArray(context.output)
         var total = 0
         let unknown = try forEachPage(client) { page in
@@ -42,7 +42,7 @@ struct DryRun {
 
     /// Returns the row that `list` shows, plus the owner if the task belongs to another user.
     private static func row(_ task: TaskStatus, now: Milliseconds) -> [String] {
-        var row = List.row(task, now: now)
+        var row = TaskColumns.row(task, now: now)
         if task.owner != getuid(), let name = row.popLast() { row.append("\(name)  (uid \(task.owner))") }
         return row
     }

@@ -71,12 +71,4 @@ struct QueueSubmission {
         return TaskFileReader.failure(
             plain, file: file, entry: feed.entries[first + index], code: answer.data?.code ?? .invalid)
     }
-
-    /// Returns the ids of the added tasks, with the ranges expanded.
-    static func ids(of result: QueueCommitResult) -> [TaskID] {
-        result.ids.flatMap { range -> [TaskID] in
-            guard let first = range.first?.rawValue, let last = range.last?.rawValue, first <= last else { return [] }
-            return (first...last).map { TaskID($0) }
-        }
-    }
 }

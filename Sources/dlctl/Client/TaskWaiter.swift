@@ -69,7 +69,7 @@ final class TaskWaiter {
         self.report = report
     }
 
-    private enum Pause {
+    private enum RetryTiming {
         static let untilNextAttempt = 0.2
         /// The maximum time in seconds that the daemon may be absent.
         static let patience = 60.0
@@ -166,12 +166,12 @@ final class TaskWaiter {
         client = nil
         isSubscribed = false
         guard let patience else {
-            self.patience = .after(seconds: Pause.patience)
+            self.patience = .after(seconds: RetryTiming.patience)
             if let view { draw(view, note: Failure.daemonAway.message) } else { report(.daemonAway) }
             return
         }
         if patience.isOver { throw Failure(error) }
-        sleep(Pause.untilNextAttempt)
+        sleep(RetryTiming.untilNextAttempt)
     }
 
     // MARK: - Reading the tasks

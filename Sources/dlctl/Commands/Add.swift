@@ -92,7 +92,7 @@ struct Add: DaemonCommand {
 
     @OptionGroup var transfer: TransferOptions
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {

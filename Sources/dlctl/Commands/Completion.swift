@@ -21,9 +21,9 @@ struct Completion: ParsableCommand {
     func run() throws {
         let output = Output(STDOUT_FILENO)
         switch shell {
-        case .bash: output.line(Dlctl.completionScript(for: .bash))
-        case .zsh: output.line(Dlctl.completionScript(for: .zsh))
-        case .fish: output.line(Dlctl.completionScript(for: .fish))
+        case .bash: output.line(RootCommand.completionScript(for: .bash))
+        case .zsh: output.line(RootCommand.completionScript(for: .zsh))
+        case .fish: output.line(RootCommand.completionScript(for: .fish))
         }
         output.flush()
     }

@@ -26,7 +26,7 @@ struct LimitCommand: DaemonCommand {
     var upload: DaemonRateArgument?
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {

@@ -23,7 +23,7 @@ struct List: DaemonCommand {
     var after: TaskID?
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
@@ -60,12 +60,12 @@ struct List: DaemonCommand {
 
     private func printTable(_ client: ControlClient, _ filter: TaskFilter, _ output: Output) throws {
         let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
-        var table = Table(Self.columns, width: width)
+        var table = Table(TaskColumns.all, width: width)
         var isEmpty = true
         var expired: [TaskID] = []
         try forEachPage(client, filter) { page in
             let now = Clock.now()
-            for line in table.page(page.map { Self.row($0, now: now) }) { output.line(line) }
+            for line in table.page(page.map { TaskColumns.row($0, now: now) }) { output.line(line) }
             output.flush()
             isEmpty = false
             expired += page.filter { $0.state == .paused && $0.reason == .urlExpired }.map(\.id)
@@ -82,22 +82,5 @@ struct List: DaemonCommand {
         guard let first = expired.first else { return nil }
         if expired.count == 1 { return "task \(first): the URL has expired; \(Describe.remedyForExpired("\(first)"))" }
         return "\(expired.count) tasks: the URLs have expired; \(Describe.remedyForExpired("ID"))"
-    }
-
-    static let columns = [
-        Table.Column(title: "ID", alignsRight: true), Table.Column(title: "STATE", minimum: 14),
-        Table.Column(title: "SIZE", alignsRight: true, omission: 2),
-        Table.Column(title: "RATE", alignsRight: true, omission: 1),
-        Table.Column(title: "NAME"),
-    ]
-
-    static func row(_ task: TaskStatus, now: Milliseconds) -> [String] {
-        [
-            task.id.description, Describe.state(task, now: now),
-            task.bytesTotal.map { ByteSize.describe($0) }
-                ?? (task.bytesDone > 0 ? ByteSize.describe(task.bytesDone) : "-"),
-            task.state == .active ? task.rate.map { Describe.rate($0) } ?? "-" : "-",
-            (task.kind == .upload ? "↑ " : "") + Escape.visible(task.name ?? task.url),
-        ]
     }
 }

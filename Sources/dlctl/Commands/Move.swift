@@ -29,7 +29,7 @@ struct Move: DaemonCommand {
     var before: TaskID?
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {

@@ -1,9 +1,6 @@
 import ArgumentParser
 
+/// The command `dlctl queue`. `Subcommands.swift` adds the subcommands.
 struct Queue: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "Applies queue files, and lists batches.",
-        subcommands: [QueueApply.self, QueueList.self])
-
     @OptionGroup var global: GlobalOptions
 }

@@ -16,7 +16,7 @@ struct QueueList: DaemonCommand {
 
     @OptionGroup var global: GlobalOptions
     @ParentCommand var queue: Queue
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global, queue.global] }
 
     func perform(_ context: Context) throws {

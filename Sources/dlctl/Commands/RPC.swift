@@ -23,7 +23,7 @@ struct RPC: DaemonCommand {
     var parameters: String?
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {

@@ -15,7 +15,7 @@ struct Reload: DaemonCommand {
             """)
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {

@@ -13,7 +13,7 @@ struct Resume: DaemonCommand {
 
     @OptionGroup var selection: SelectionOptions
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {

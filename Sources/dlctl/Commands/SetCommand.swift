@@ -96,7 +96,7 @@ struct SetCommand: DaemonCommand {
     var directory: String?
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {

@@ -18,7 +18,7 @@ struct Show: DaemonCommand {
     var arguments: [TaskIDs]
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws { try arguments.validate() }

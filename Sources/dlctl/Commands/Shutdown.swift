@@ -14,7 +14,7 @@ struct Shutdown: DaemonCommand {
             """)
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {

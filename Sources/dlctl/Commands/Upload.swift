@@ -54,7 +54,7 @@ struct Upload: DaemonCommand {
 
     @OptionGroup var transfer: TransferOptions
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {

@@ -21,7 +21,7 @@ struct Wait: DaemonCommand {
     var timeout: SecondsArgument?
 
     @OptionGroup var global: GlobalOptions
-    @ParentCommand var root: Dlctl
+    @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws { try arguments.validate() }

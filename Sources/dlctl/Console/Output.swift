@@ -54,19 +54,10 @@ final class Output {
     private func abandon(_ code: Int32) -> Never {
         Terminal.showCursor()
         if code != EPIPE, descriptor != STDERR_FILENO {
-            Failure(.failed, code: .io, "cannot write to standard output: \(SystemText.error(code))").report(
-                json: false)
+            let errors = Output(STDERR_FILENO)
+            errors.line("dlctl: cannot write to standard output: \(SystemText.error(code))")
+            errors.flush()
         }
         exit(code == EPIPE ? 128 + SIGPIPE : ExitStatus.failed.rawValue)
-    }
-}
-
-/// Messages of the operating system.
-enum SystemText {
-    /// Returns the message of strerror(3).
-    static func error(_ code: Int32) -> String {
-        var buffer = [CChar](repeating: 0, count: 256)
-        guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
-        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

@@ -9,28 +9,6 @@ enum Clock {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Parses the value of `--start-at`.
-    static func startAt(_ text: String) throws(Failure) -> Milliseconds {
-        guard let moment = PointInTime.parse(text, now: now(), utcOffset: LocalClock.utcOffset(at:)) else {
-            throw .usage(
-                "--start-at: '\(text)' is not a time; write 2030-01-31T22:00, 22:00 or +2h", field: "--start-at")
-        }
-        return moment
-    }
-
-    /// Parses the value of `--since` or `--until`: a point in time, or a time span before now.
-    static func past(_ text: String, option: String) throws(Failure) -> Milliseconds {
-        let now = now()
-        if let span = TimeSpan.parse(text) { return max(0, now - span) }
-        guard !text.hasPrefix("+"), let moment = PointInTime.parse(text, now: now, utcOffset: LocalClock.utcOffset(at:))
-        else {
-            throw .usage(
-                "\(option): '\(text)' is not a time; write 2026-01-31, 2026-01-31T22:00, 22:00 or 2h", field: option)
-        }
-        // A time of day without a date means its most recent occurrence.
-        return text.utf8.count == 5 && moment > now ? moment - 86_400_000 : moment
-    }
-
     /// Returns `22:00` for a moment within a day from now, otherwise `2026-03-01 22:00`, in local time.
     static func brief(_ moment: Milliseconds, now: Milliseconds) -> String {
         // Round up to the whole minute: when a minute begins, a moment within it is still to come.

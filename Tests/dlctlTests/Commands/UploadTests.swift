@@ -6,7 +6,7 @@ import Testing
 @Suite("Uploads on the command line")
 struct UploadTests {
     private func urls(_ arguments: String...) throws -> [String] {
-        let command = try #require(try Dlctl.parseAsRoot(ArgumentRuns.join(["upload"] + arguments)) as? Upload)
+        let command = try #require(try RootCommand.parseAsRoot(ArgumentRuns.join(["upload"] + arguments)) as? Upload)
         return try command.urls(of: command.files)
     }
 
@@ -34,7 +34,7 @@ struct UploadTests {
             (["a", "a", "https://h/in/"], "a and a"),
         ])
     func refused(arguments: [String], words: String) throws {
-        let command = try #require(try Dlctl.parseAsRoot(["upload"] + arguments) as? Upload)
+        let command = try #require(try RootCommand.parseAsRoot(["upload"] + arguments) as? Upload)
         var failure: Failure?
         do throws(Failure) {
             _ = try command.urls(of: command.files)
@@ -48,7 +48,7 @@ struct UploadTests {
         "a file and a URL are needed, and a key is for one file",
         arguments: [["f"], [], ["--key", "k", "a", "b", "u/"]])
     func wrongUses(arguments: [String]) {
-        #expect(throws: (any Error).self) { try Dlctl.parseAsRoot(["upload"] + arguments) }
+        #expect(throws: (any Error).self) { try RootCommand.parseAsRoot(["upload"] + arguments) }
     }
 
     @Test("a complaint about one of several files names that file")

@@ -79,10 +79,10 @@ import Testing
     @Test("the parser's complaint becomes one line that names the help to read")
     func parserMessage() {
         do {
-            _ = try Dlctl.parseAsRoot(["add", "--bogus", "http://a/"])
+            _ = try RootCommand.parseAsRoot(["add", "--bogus", "http://a/"])
             Issue.record("was accepted")
         } catch {
-            let failure = Failure(parsing: Dlctl.message(for: error), full: Dlctl.fullMessage(for: error))
+            let failure = Failure(parsing: RootCommand.message(for: error), full: RootCommand.fullMessage(for: error))
             #expect(failure.message == "--bogus: there is no such option; see 'dlctl add --help'")
             #expect(failure.status == .usage)
         }
@@ -91,10 +91,10 @@ import Testing
     @Test("a value that an option does not take is answered with those that it does")
     func expectedValue() {
         do {
-            _ = try Dlctl.parseAsRoot(["add", "--connections", "17", "http://a/"])
+            _ = try RootCommand.parseAsRoot(["add", "--connections", "17", "http://a/"])
             Issue.record("was accepted")
         } catch {
-            let failure = Failure(parsing: Dlctl.message(for: error), full: Dlctl.fullMessage(for: error))
+            let failure = Failure(parsing: RootCommand.message(for: error), full: RootCommand.fullMessage(for: error))
             #expect(failure.message.contains("auto or a whole number from 1 to 16"))
         }
     }

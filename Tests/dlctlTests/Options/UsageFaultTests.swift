@@ -8,7 +8,7 @@ import Testing
     private static func failure(_ words: String) -> Failure? {
         let arguments = words.split(separator: " ").map { $0 == "''" ? "" : String($0) }
         do {
-            _ = try Dlctl.parseAsRoot(ArgumentRuns.join(arguments))
+            _ = try RootCommand.parseAsRoot(ArgumentRuns.join(arguments))
             return nil
         } catch {
             return Dlctl.failure(of: error, arguments)

@@ -110,9 +110,9 @@ import Testing
         waiting.notBefore = 14_000
         var active = sampleTask(7, .active, name: "a.iso", done: 1 << 29, of: 1 << 30)
         active.rate = 999 << 20
-        var table = Table(List.columns, width: width)
+        var table = Table(TaskColumns.all, width: width)
         for tasks in [[active, waiting], [sampleTask(9_999_999_999)]] {
-            for line in table.page(tasks.map { List.row($0, now: 0) }) {
+            for line in table.page(tasks.map { TaskColumns.row($0, now: 0) }) {
                 #expect(DisplayWidth.of(line) <= width, "\(line)")
             }
         }
@@ -124,8 +124,8 @@ import Testing
         waiting.error = TaskFailure(code: .dns, message: "m")
         waiting.notBefore = 14_000
         func line(_ width: Int) -> String? {
-            var table = Table(List.columns, width: width)
-            return table.page([List.row(waiting, now: 0)]).last
+            var table = Table(TaskColumns.all, width: width)
+            return table.page([TaskColumns.row(waiting, now: 0)]).last
         }
         #expect(line(200) == " 1  name does not resolve, 1st try in 14 s  1.0 GiB     -  a-rather-long-name.iso")
         #expect(line(80) == " 1  name does not resolve, 1st try in 14 s  1.0 GiB     -  a-rather-long-name.i…")

@@ -11,7 +11,7 @@ import Testing
 
 @Suite struct CommandLineTests {
     private func parse<Command>(_ arguments: String..., as type: Command.Type) throws -> Command {
-        try #require(try Dlctl.parseAsRoot(arguments) as? Command)
+        try #require(try RootCommand.parseAsRoot(arguments) as? Command)
     }
 
     @Test("--socket and --json may stand before or after the command")
@@ -58,13 +58,13 @@ import Testing
             ["upload", "--method", "GET", "f", "u"],
         ])
     func refused(arguments: [String]) {
-        #expect(throws: (any Error).self) { try Dlctl.parseAsRoot(arguments) }
+        #expect(throws: (any Error).self) { try RootCommand.parseAsRoot(arguments) }
     }
 
     @Test("mirrors may be repeated, and take one URL each")
     func mirrors() throws {
         let arguments = ["add", "--mirror", "http://b/1", "--mirror=http://c/1", "--connections", "4", "http://a/1"]
-        let command = try #require(try Dlctl.parseAsRoot(ArgumentRuns.join(arguments)) as? Add)
+        let command = try #require(try RootCommand.parseAsRoot(ArgumentRuns.join(arguments)) as? Add)
         #expect(command.mirrors == ["http://b/1", "http://c/1"])
         #expect(command.urls == ["http://a/1"])
         #expect(command.connections == .exactly(4))
@@ -145,7 +145,7 @@ import Testing
         let arguments = ["set"] + (1...2_000).map(String.init) + ["--priority", "low"]
         let joined = ArgumentRuns.join(arguments)
         #expect(joined.count == 4)
-        let many = try #require(try Dlctl.parseAsRoot(joined) as? SetCommand)
+        let many = try #require(try RootCommand.parseAsRoot(joined) as? SetCommand)
         #expect(many.selection.arguments.ids.count == 2_000 && many.priority == .low)
     }
 
@@ -165,7 +165,7 @@ import Testing
     @Test("ids are told once each, in calls that fit into a line")
     func selection() throws {
         let ids = (1...25_000).map(String.init) + ["7"]
-        let command = try #require(try Dlctl.parseAsRoot(ArgumentRuns.join(["pause"] + ids)) as? Pause)
+        let command = try #require(try RootCommand.parseAsRoot(ArgumentRuns.join(["pause"] + ids)) as? Pause)
         let calls = try command.selection.calls()
         #expect(calls.map { $0.ids?.count } == [10_000, 10_000, 5_000])
         #expect(calls.allSatisfy { $0.filter == nil })
@@ -210,10 +210,10 @@ import Testing
     @Test("a word in a row that is no id is named alone")
     func fault() {
         do {
-            _ = try Dlctl.parseAsRoot(ArgumentRuns.join(["wait", "1", "abc", "2"]))
+            _ = try RootCommand.parseAsRoot(ArgumentRuns.join(["wait", "1", "abc", "2"]))
             Issue.record("was accepted")
         } catch {
-            #expect(Dlctl.message(for: error).contains("'abc'"))
+            #expect(RootCommand.message(for: error).contains("'abc'"))
         }
     }
 }
@@ -224,11 +224,11 @@ import Testing
         let directory = try TemporaryDirectory()
         let file = try directory.write("b=2\r\n\nc=3=4\n", to: "fields")
         let arguments = ["upload", "--form", "a=1", "--form", "@\(file)", "--file-field", "image", "f", "http://a/"]
-        let command = try #require(try Dlctl.parseAsRoot(arguments) as? Upload)
+        let command = try #require(try RootCommand.parseAsRoot(arguments) as? Upload)
         #expect(command.method == nil && command.fileField == "image")
         var input = InputText()
         #expect(try input.fields(command.form) == ["a=1", "b=2", "c=3=4"])
-        let put = try #require(try Dlctl.parseAsRoot(["upload", "--method", "put", "f", "u"]) as? Upload)
+        let put = try #require(try RootCommand.parseAsRoot(["upload", "--method", "put", "f", "u"]) as? Upload)
         #expect(put.method == .put)
         #expect(throws: Failure.self) { try input.fields(["@\(directory.file("none"))"]) }
     }
@@ -237,25 +237,25 @@ import Testing
     func cookies() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("a jar", to: "jar")
-        let command = try #require(try Dlctl.parseAsRoot(["add", "--cookies", file, "http://a/"]) as? Add)
+        let command = try #require(try RootCommand.parseAsRoot(["add", "--cookies", file, "http://a/"]) as? Add)
         var input = InputText()
         #expect(try command.transfer.resolve(&input).cookies == "a jar")
     }
 
     @Test("0 and none say no limit wherever a rate is given", arguments: ["0", "0K", "none"])
     func noRate(text: String) throws {
-        let set = try #require(try Dlctl.parseAsRoot(["set", "1", "--limit", text]) as? SetCommand)
+        let set = try #require(try RootCommand.parseAsRoot(["set", "1", "--limit", text]) as? SetCommand)
         var input = InputText()
         #expect(try set.changes(&input).limit == .takeBack)
-        let limit = try #require(try Dlctl.parseAsRoot(["limit", "--download", text]) as? LimitCommand)
+        let limit = try #require(try RootCommand.parseAsRoot(["limit", "--download", text]) as? LimitCommand)
         #expect(limit.download?.rate == .unlimited)
-        let add = try #require(try Dlctl.parseAsRoot(["add", "--limit", text, "http://a/"]) as? Add)
+        let add = try #require(try RootCommand.parseAsRoot(["add", "--limit", text, "http://a/"]) as? Add)
         #expect(try add.transfer.resolve(&input).limit == nil)
     }
 
     @Test("a password needs a user beside it")
     func passwordAlone() throws {
-        let command = try #require(try Dlctl.parseAsRoot(["add", "--password-file", "/f", "http://a/"]) as? Add)
+        let command = try #require(try RootCommand.parseAsRoot(["add", "--password-file", "/f", "http://a/"]) as? Add)
         var input = InputText()
         #expect(throws: Failure.self) { try command.transfer.resolve(&input) }
     }
@@ -387,7 +387,7 @@ import Testing
     func ids() {
         let ranges = [[TaskID(3), TaskID(5)], [TaskID(9), TaskID(9)], [TaskID(8), TaskID(2)], []]
         let result = QueueCommitResult(added: 4, updated: 0, unchanged: 0, pruned: 0, ids: ranges)
-        #expect(QueueSubmission.ids(of: result) == [3, 4, 5, 9].map { TaskID($0) })
+        #expect(result.taskIDs == [3, 4, 5, 9].map { TaskID($0) })
     }
 
     @Test("a task shows which entry it came from, by its key or by kind and URL less what is secret")

@@ -1,0 +1,29 @@
+import Glibc
+import TaskFiles
+
+extension Context {
+    private struct Warning: Encodable {
+        struct Detail: Encodable {
+            var message: String
+            var file: String
+            var line: Int
+            var column: Int
+        }
+        var warning: Detail
+    }
+
+    /// Reports on standard error what was ignored in a file: with `--json`, one object per line.
+    func report(_ notes: [FileNote]) {
+        let errors = Output(STDERR_FILENO)
+        for note in notes {
+            if json {
+                errors.json(
+                    Warning(
+                        warning: .init(message: note.message, file: note.file, line: note.line, column: note.column)))
+            } else {
+                errors.line(Escape.visible("\(note)"))
+            }
+        }
+        errors.flush()
+    }
+}

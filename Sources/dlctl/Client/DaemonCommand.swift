@@ -1,0 +1,25 @@
+import ArgumentParser
+import ControlClient
+
+/// A command that talks to the daemon.
+protocol DaemonCommand: ParsableCommand {
+    /// The options after the command's name.
+    var global: GlobalOptions { get }
+    /// The options before the command's name, outermost first.
+    var outer: [GlobalOptions] { get }
+
+    func perform(_ context: Context) throws
+}
+
+extension DaemonCommand {
+    mutating func run() throws {
+        let all = outer + [global]
+        let context = Context(socket: all.compactMap(\.socket).last, json: all.contains(where: \.json))
+        do {
+            try perform(context)
+        } catch let error as ClientError {
+            throw Failure(error)
+        }
+        context.output.flush()
+    }
+}

@@ -1,0 +1,30 @@
+import Glibc
+
+/// Absolute paths for the daemon, which has its own working directory.
+enum FilePath {
+    static func currentDirectory() -> String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard getcwd(&buffer, buffer.count) != nil else { return "/" }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Returns `path` made absolute from the current directory. Symbolic links are not resolved.
+    static func absolute(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        let base = currentDirectory()
+        return (base.hasSuffix("/") ? base : base + "/") + path
+    }
+
+    /// Returns the path with its directory resolved by realpath(3) and its last component unchanged.
+    ///
+    /// - Returns: `nil` with `errno` set if the directory does not exist or cannot be resolved.
+    static func absoluteFile(_ path: String) -> String? {
+        let whole = absolute(path)
+        guard let slash = whole.lastIndex(of: "/") else { return nil }
+        let directory = slash == whole.startIndex ? "/" : String(whole[..<slash])
+        guard let real = realpath(directory, nil) else { return nil }
+        defer { free(real) }
+        let base = String(cString: real)
+        return (base == "/" ? "" : base) + whole[slash...]
+    }
+}

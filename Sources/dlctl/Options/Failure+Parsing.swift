@@ -1,0 +1,33 @@
+import TaskModel
+
+extension Failure {
+    /// Creates a one-line failure from a message of the argument parser.
+    ///
+    /// - Parameters:
+    ///   - message: the parser's error message.
+    ///   - full: the message with usage; its last line names the help to read.
+    ///   - arguments: the arguments of the command line.
+    ///   - help: the help of the command, if the command is known.
+    init(parsing message: String, full: String, arguments: [String] = [], help: String? = nil) {
+        let hint = full.split(separator: "\n").last { $0.contains("See '") }?
+            .split(separator: "'").dropFirst().first.map { "; see '\($0)'" }
+        var fault = UsageFault(message, arguments: arguments)
+        // A missing argument may be the result of an unknown option, which is then reported instead.
+        if !message.hasPrefix("Missing value"), !message.hasPrefix("The value"), let help {
+            fault = UsageFault(unknownOptionIn: arguments, help: help) ?? fault
+        }
+        self = .usage(fault.message + (hint ?? ""), field: fault.field)
+    }
+
+    /// Creates a failure for an unknown command, which the parser reports as an unexpected argument.
+    ///
+    /// - Returns: `nil` if the first argument that is not an option is a command.
+    init?(unknownCommandIn arguments: [String], among commands: [String]) {
+        guard var index = ArgumentRuns.commandIndex(arguments) else { return nil }
+        if arguments[index] == "help", index + 1 < arguments.count { index += 1 }
+        let word = arguments[index]
+        guard !commands.contains(word), !word.hasPrefix("-") else { return nil }
+        let nearest = NearestWord.to(word, among: commands).map { "did you mean '\($0)'?" }
+        self = .usage("there is no command '\(word)'; \(nearest ?? "see 'dlctl --help'")", field: "command")
+    }
+}
