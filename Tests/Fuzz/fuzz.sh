@@ -54,8 +54,9 @@ sources+=(
     "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
     "$transfer"/Files/FileDigest.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
-    "$root"/Sources/TaskFiles/{FileError,FileNote,FileText,ChecksumList,ChecksumLineReader,QueueEntry}.swift
-    "$root"/Sources/TaskFiles/{Aria2,Metalink}/*.swift
+    "$root"/Sources/TaskFiles/Text/{FileError,FileNote,FileText}.swift
+    "$root"/Sources/TaskFiles/QueueFiles/QueueEntry.swift
+    "$root"/Sources/TaskFiles/{Aria2,Checksums,Metalink,XML}/*.swift
     "$here"/*.swift
 )
 printf 'module CLinux { header "%s" export * }\n' "$root/Sources/CLinux/include/clinux.h" \
