@@ -1,8 +1,20 @@
 import TaskModel
 
+/// A line of a list of digests.
+struct ChecksumLine: Sendable, Equatable {
+    var checksum: Checksum
+    /// The segments of the path without `.` and empty ones; empty for a digest without a name.
+    var path: [String]
+    /// The line number, from 1.
+    var line: Int
+}
+
 /// A reader that parses a list of digests line by line.
 struct ChecksumLineReader {
-    private(set) var entries: [ChecksumList.Entry] = []
+    /// The maximum number of bytes in a line; longer lines are ignored.
+    static let maximumLength = 16_384
+
+    private(set) var entries: [ChecksumLine] = []
     /// Whether the list contains lines that are neither digests nor comments.
     private(set) var hasOther = false
     /// The part of a PGP-signed list that contains the next line: content before or without a signed message, the
@@ -41,7 +53,7 @@ struct ChecksumLineReader {
             if line.starts(with: "- ".utf8) { line = line.dropFirst(2) }
         case .content: break
         }
-        if line.count <= ChecksumList.Limit.lineLength, let entry = Self.entry(line, number: number) {
+        if line.count <= Self.maximumLength, let entry = Self.entry(line, number: number) {
             entries.append(entry)
         } else if let first = Self.trimmed(line).first, first != UInt8(ascii: "#") {
             hasOther = true
@@ -50,17 +62,17 @@ struct ChecksumLineReader {
 
     // MARK: - One line
 
-    private static func entry(_ line: ArraySlice<UInt8>, number: Int) -> ChecksumList.Entry? {
+    private static func entry(_ line: ArraySlice<UInt8>, number: Int) -> ChecksumLine? {
         var line = line
         let isEscaped = line.first == UInt8(ascii: "\\")
         if isEscaped { line = line.dropFirst() }
         guard let (checksum, name) = plain(line) ?? tagged(line) else { return nil }
         guard let name else {
-            return isEscaped ? nil : ChecksumList.Entry(checksum: checksum, path: [], line: number)
+            return isEscaped ? nil : ChecksumLine(checksum: checksum, path: [], line: number)
         }
         guard let bytes = isEscaped ? unescaped(name) : Array(name) else { return nil }
         let path = segments(of: String(decoding: bytes, as: UTF8.self))
-        return path.isEmpty ? nil : ChecksumList.Entry(checksum: checksum, path: path, line: number)
+        return path.isEmpty ? nil : ChecksumLine(checksum: checksum, path: path, line: number)
     }
 
     private typealias Parts = (checksum: Checksum, name: ArraySlice<UInt8>?)

@@ -11,20 +11,10 @@ package struct ChecksumList: Sendable, Equatable {
     package enum Limit {
         package static let bytes = 1 << 20
         package static let lines = 65_536
-        /// The maximum number of bytes in a line; longer lines are ignored.
-        package static let lineLength = 16_384
-    }
-
-    struct Entry: Sendable, Equatable {
-        var checksum: Checksum
-        /// The segments of the path without `.` and empty ones; empty for a digest without a name.
-        var path: [String]
-        /// The line number, from 1.
-        var line: Int
     }
 
     private let file: String
-    private let entries: [Entry]
+    private let entries: [ChecksumLine]
     /// Whether the list contains a single digest and nothing else; the digest then applies to any file.
     private let isBareDigest: Bool
 
@@ -84,7 +74,7 @@ package struct ChecksumList: Sendable, Equatable {
     }
 
     /// Returns the line number of the first digest that differs from an earlier one of the same algorithm.
-    private static func contradiction(in entries: [Entry]) -> Int? {
+    private static func contradiction(in entries: [ChecksumLine]) -> Int? {
         var known: [Checksum.Algorithm: Checksum] = [:]
         for entry in entries {
             if let other = known[entry.checksum.algorithm], other != entry.checksum { return entry.line }

@@ -29,19 +29,6 @@ package struct Metalink: Sendable, Equatable {
 
     /// The files in the document's order; no two have the same directory and name.
     package var files: [File]
-
-    /// Parses a Metalink.
-    ///
-    /// - Parameters:
-    ///   - file: the name to print in messages.
-    ///   - limit: the maximum number of files.
-    /// - Throws: ``FileError`` for the first fault in the file: XML that is not well-formed or has a document type
-    ///   definition, a name that is not a safe relative path, an invalid digest, size or URL, a file without a URL, or
-    ///   more than `limit` files.
-    package init(parsing bytes: [UInt8], file: String, limit: Int = Limit.files) throws(FileError) {
-        var reader = try MetalinkReader(bytes, file: file, limit: limit)
-        files = try reader.read()
-    }
 }
 
 extension Metalink.File {

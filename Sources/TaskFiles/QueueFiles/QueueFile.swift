@@ -91,9 +91,3 @@ package struct QueueFile: Sendable, Equatable {
         }
     }
 }
-
-/// The reference for a time given without a date or a zone.
-struct Moment: Sendable {
-    var now: Milliseconds
-    var utcOffset: @Sendable (Milliseconds) -> Int
-}

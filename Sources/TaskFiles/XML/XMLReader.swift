@@ -5,7 +5,6 @@
 /// every length is limited; the time is linear in the length of the text.
 struct XMLReader {
     enum Limit {
-        static let bytes = 32 << 20
         /// The maximum nesting depth of elements.
         static let depth = 64
         static let attributes = 32
@@ -44,7 +43,7 @@ struct XMLReader {
     /// Creates a parser and reads the XML declaration.
     ///
     /// - Parameter file: the name to print in messages.
-    /// - Throws: ``FileError`` for a text that is longer than ``Limit/bytes`` or not UTF-8, or for an invalid XML
+    /// - Throws: ``FileError`` for a text that is longer than ``XMLSource/maximumSize`` or not UTF-8, or for an invalid XML
     ///   declaration.
     init(_ bytes: [UInt8], file: String) throws(FileError) {
         source = try XMLSource(bytes, file: file)

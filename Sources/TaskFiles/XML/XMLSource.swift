@@ -2,16 +2,19 @@ import TaskModel
 
 /// The bytes of an XML text, which can create errors located within them.
 struct XMLSource {
+    /// The maximum size in bytes.
+    static let maximumSize = 32 << 20
+
     /// Valid UTF-8 without a byte order mark and without control characters other than tab, LF and CR.
     let bytes: [UInt8]
     let file: String
 
     init(_ bytes: [UInt8], file: String) throws(FileError) {
         self.file = file
-        guard bytes.count <= XMLReader.Limit.bytes else {
+        guard bytes.count <= Self.maximumSize else {
             throw FileError(
                 file: file, at: Position(), code: .tooLarge,
-                "is longer than \(XMLReader.Limit.bytes >> 20) MiB")
+                "is longer than \(Self.maximumSize >> 20) MiB")
         }
         let text = try FileText.decode(bytes, file: file)
         if let position = FileText.positionOfControlCharacter(in: text) {
