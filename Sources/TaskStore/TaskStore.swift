@@ -7,11 +7,6 @@ import TaskModel
 /// A single connection writes and checkpoints; readers see snapshots and never wait for it. When an asynchronous method
 /// returns, its changes are on disk: the log is synced at every commit, and one commit serves many callers.
 package final class TaskStore: Sendable {
-    /// The maximum number of rows in one commit, unless a single call needs more, so that a commit does not delay
-    /// checkpoints. ``CommitLimit`` also limits the bytes.
-    package static let rowsInCommit = 5_000
-    /// The time to wait for a lock of another process, such as a backup, in seconds.
-    static let busyTimeout = 5.0
     /// The maximum size in bytes to which the write-ahead log is truncated after a checkpoint.
     static let logLimit = 64 << 20
 
@@ -53,7 +48,7 @@ package final class TaskStore: Sendable {
                     try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
                 else { throw StoreError.other("SQLite does not sync its log") }
                 try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = \(Self.logLimit)")
-                // A statement with many rows keeps a statement journal for its rollback; ``rowsInCommit`` limits its
+                // A statement with many rows keeps a statement journal for its rollback; ``CommitLimit`` limits its
                 // size. If kept in files, such journals would be created and deleted hundreds of times per second.
                 try database.execute(sql: "PRAGMA temp_store = MEMORY")
             }
@@ -96,7 +91,7 @@ package final class TaskStore: Sendable {
     private static var configuration: Configuration {
         var configuration = Configuration()
         configuration.label = "dld.store"
-        configuration.busyMode = .timeout(busyTimeout)
+        configuration.busyMode = .timeout(StoreFile.busyTimeout)
         // A failed rollback on a failing disk must not end the process; `WriteQueue` retries it.
         configuration.allowsUnsafeTransactions = true
         configuration.prepareDatabase { database in
@@ -152,5 +147,12 @@ package final class TaskStore: Sendable {
                 return try body(database)
             }
         }
+    }
+
+    /// Returns ids as a JSON array, so that any number of ids is a single bound value.
+    static func list(_ ids: some Sequence<TaskID>) -> String { list(ids.lazy.map(\.rawValue)) }
+
+    static func list(_ numbers: some Sequence<Int64>) -> String {
+        "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
     }
 }

@@ -101,7 +101,7 @@ extension TaskStore {
         receipt: String? = nil,
         leaving: @escaping @Sendable ([TaskID: TaskSpecification]) -> Void = { _ in }
     ) async throws(StoreError) -> SetOutcome {
-        try await writes.perform(weight: Self.rowsInCommit) { database in
+        try await writes.perform(weight: CommitLimit.rowsInCommit) { database in
             let staged = try database.stagedSet(set, owner: owner)
             let application = StagedBatchMerge(set: set, owner: owner, batch: staged.batch, now: now)
             let batches = try quota.tasksPerBatch == nil ? [] : database.batches(ofSet: set)

@@ -133,7 +133,7 @@ struct RescuedStore {
     private static func reading<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
         var configuration = Configuration()
         configuration.readonly = true
-        configuration.busyMode = .timeout(TaskStore.busyTimeout)
+        configuration.busyMode = .timeout(StoreFile.busyTimeout)
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read(body)

@@ -3,6 +3,9 @@ import Glibc
 
 /// The file `dld.db`, which is accessible only to its owner and is validated before it is opened for writing.
 struct StoreFile {
+    /// The time to wait for a lock of another process, such as a backup, in seconds.
+    static let busyTimeout = 5.0
+
     let path: String
 
     init(directory: String) {
@@ -55,7 +58,7 @@ struct StoreFile {
     private func judgeContent(readonly: Bool) throws {
         var configuration = Configuration()
         configuration.readonly = readonly
-        configuration.busyMode = .timeout(TaskStore.busyTimeout)
+        configuration.busyMode = .timeout(Self.busyTimeout)
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }
         try queue.read { database in

@@ -28,7 +28,7 @@ extension TaskStore {
     private static func shortenLog(_ database: Database) throws -> Bool {
         // A busy time-out of 0 keeps other writers from waiting for a reader.
         try database.execute(sql: "PRAGMA busy_timeout = 0")
-        defer { try? database.execute(sql: "PRAGMA busy_timeout = \(Int(Self.busyTimeout * 1_000))") }
+        defer { try? database.execute(sql: "PRAGMA busy_timeout = \(Int(StoreFile.busyTimeout * 1_000))") }
         return (try? database.checkpoint(.truncate)) != nil
     }
 }

@@ -88,13 +88,13 @@ extension TaskStore {
     /// - Returns: whether there may be more to remove.
     package func trimEvents(_ kept: KeptHistory) async throws(StoreError) -> Bool {
         if let time = try firstEventTime(), time < kept.since, let last = try lastOld(kept.since) {
-            return try await writes.perform(weight: Self.rowsInCommit) { database in
+            return try await writes.perform(weight: CommitLimit.rowsInCommit) { database in
                 try database.run("DELETE FROM event WHERE sequence <= ?", [last])
                 return database.changesCount > 0
             }
         }
         guard let (owner, last) = try surplusEvents(kept.count) else { return false }
-        return try await writes.perform(weight: Self.rowsInCommit) { database in
+        return try await writes.perform(weight: CommitLimit.rowsInCommit) { database in
             try database.run(HistorySQL.dropEvents, [owner, last])
             return database.changesCount > 0
         }
@@ -106,7 +106,7 @@ extension TaskStore {
         try read { database in
             // Sequence numbers have the order of times, unless the system clock was set.
             let rows = try database.rows(
-                "SELECT sequence, at FROM event ORDER BY sequence LIMIT ?", [Self.rowsInCommit]
+                "SELECT sequence, at FROM event ORDER BY sequence LIMIT ?", [CommitLimit.rowsInCommit]
             ) { row in (sequence: try row.integer(0) as Int64, at: try row.integer(1) as Milliseconds) }
             return rows.prefix { $0.at < since }.last?.sequence
         }
@@ -120,7 +120,7 @@ extension TaskStore {
             }
             let level = OwnerShares.level(of: totals.lazy.map(\.count), limit: limit)
             for (owner, count) in totals where count > level {
-                let rows = try database.rows(HistorySQL.events, [owner, Self.rowsInCommit]) { row in
+                let rows = try database.rows(HistorySQL.events, [owner, CommitLimit.rowsInCommit]) { row in
                     (sequence: try row.integer(0) as Int64, count: try row.int(1))
                 }
                 var (left, last) = (count, nil as Int64?)

@@ -137,11 +137,4 @@ extension TaskStore {
                 TaskWork.query + " WHERE task.id = ?", [id.rawValue], TaskWork.init)
         }
     }
-
-    /// Returns ids as a JSON array, so that any number of ids is a single bound value.
-    static func list(_ ids: some Sequence<TaskID>) -> String { list(ids.lazy.map(\.rawValue)) }
-
-    static func list(_ numbers: some Sequence<Int64>) -> String {
-        "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
-    }
 }

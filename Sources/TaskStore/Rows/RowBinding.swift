@@ -64,19 +64,6 @@ struct RowBinding {
         if code != SQLITE_OK, failure == SQLITE_OK { failure = code }
     }
 
-    mutating func bind(_ entry: StoredEntry) {
-        bind(entry.kind)
-        bind(entry.url)
-        bind(entry.urlMark)
-        bind(entry.output)
-        bind(entry.directory)
-        bind(Int64(entry.priority))
-        bind(entry.key)
-        bind(entry.specification)
-        bind(entry.hostMark)
-        bind(entry.entryMark)
-    }
-
     /// `SQLITE_TRANSIENT`: SQLite makes its own copy of the text.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 

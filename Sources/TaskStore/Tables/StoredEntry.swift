@@ -139,3 +139,18 @@ struct StoredEntry: Equatable {
         return whole
     }
 }
+
+extension RowBinding {
+    mutating func bind(_ entry: StoredEntry) {
+        bind(entry.kind)
+        bind(entry.url)
+        bind(entry.urlMark)
+        bind(entry.output)
+        bind(entry.directory)
+        bind(Int64(entry.priority))
+        bind(entry.key)
+        bind(entry.specification)
+        bind(entry.hostMark)
+        bind(entry.entryMark)
+    }
+}

@@ -121,7 +121,7 @@ final class WriteQueue: Sendable {
             var count = 0
             for job in state.jobs {
                 weight += job.weight
-                if count > 0, weight > TaskStore.rowsInCommit { break }
+                if count > 0, weight > CommitLimit.rowsInCommit { break }
                 count += 1
             }
             let batch = Array(state.jobs.prefix(count))
@@ -187,22 +187,5 @@ final class WriteQueue: Sendable {
             let reason = StoreError(error)
             return { job.refuse(reason) }
         }
-    }
-}
-
-extension Database {
-    /// Executes one statement; the prepared statement is cached.
-    func run(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws {
-        try cachedStatement(sql: sql).execute(arguments: arguments)
-    }
-
-    /// Performs `body` and rolls back its changes.
-    func undoing<Value>(_ body: () throws -> Value) throws -> Value {
-        try run("SAVEPOINT undone")
-        // If `body` fails, the caller's own savepoint rolls back the changes.
-        let value = try body()
-        try run("ROLLBACK TO undone")
-        try run("RELEASE undone")
-        return value
     }
 }

@@ -192,7 +192,7 @@ struct DependencyTests {
     func many() async throws {
         let fixture = try StoreFixture()
         let first = try await fixture.add("https://example.org/a")
-        let tasks = Array(repeating: follower(of: first), count: TaskStore.rowsInCommit + 10)
+        let tasks = Array(repeating: follower(of: first), count: CommitLimit.rowsInCommit + 10)
         let ids = try await fixture.store.add(tasks, now: 1).map(\.id)
         try await fixture.conclude(first, .inState(.completed))
         #expect(try await fixture.store.settleDependencies(now: 9_000) == ids.count)
