@@ -7,7 +7,7 @@ import Transfer
 struct TaskChooser {
     /// A place held by a running task, for which other tasks wait.
     struct Place: Sendable, Equatable {
-        var group: ReadyWindow.Group
+        var group: FairShareGroup.Key
         var hostMark: Int64
         /// Whether the task started without waiting for a slot.
         var isBeyond: Bool
@@ -25,26 +25,26 @@ struct TaskChooser {
         var all: Set<TaskID> { Set(running.keys).union(held.keys) }
     }
 
-    /// The number of tasks read of a flow at a time.
+    /// The number of tasks read of a group at a time.
     private static let readLimit = 512
-    /// The number of tasks read of a flow at a time where there are many flows (more than 8).
+    /// The number of tasks read of a group at a time where there are many groups (more than 8).
     private static let shortReadLimit = 64
-    /// The number of tasks read of a flow at a time where only urgent tasks, which need no slot, may start.
+    /// The number of tasks read of a group at a time where only urgent tasks, which need no slot, may start.
     private static let urgentReadLimit = 8
     /// The maximum number of owners considered together. Further owners take turns.
     private static let ownersTogether = 64
-    /// The maximum number of flows considered together per owner. Further flows take turns.
-    private static let flowsTogether = 64
+    /// The maximum number of groups considered together per owner. Further groups take turns.
+    private static let groupsTogether = 64
     /// The number of records read at a time, including those of the tasks likely to be next.
     private static let recordsTogether = 64
-    /// The maximum number of times that flows are read for one choice, where no task found so far may start.
+    /// The maximum number of times that groups are read for one choice, where no task found so far may start.
     private static let turnsPerChoice = 16
 
     private let store: TaskStore
     private var settings: QueueSettings
     private var window = ReadyWindow()
     private var owners: FairShare<UInt32>
-    private var groups: FairShare<ReadyWindow.Group>
+    private var groups: FairShare<FairShareGroup.Key>
     private(set) var slots: SlotTable
     private(set) var gate: HostAvailability
     /// The records read in advance.
@@ -53,11 +53,11 @@ struct TaskChooser {
     private(set) var unreadable: Set<TaskID> = []
     /// Whether something may have changed since the ready tasks were read.
     private var isStale = true
-    /// The position at which the next read of flows continues, where there are more than are considered together.
+    /// The position at which the next read of groups continues, where there are more than are considered together.
     private var nextOwner: UInt32?
-    private var nextFlow: [UInt32: Int64] = [:]
-    /// Whether the last read omitted flows.
-    private var hasMoreFlows = false
+    private var nextGroup: [UInt32: Int64] = [:]
+    /// Whether the last read omitted groups.
+    private var hasMoreGroups = false
 
     init(store: TaskStore, settings: QueueSettings) {
         self.store = store
@@ -101,8 +101,8 @@ struct TaskChooser {
             while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
                 guard let choice = try next(busy: busy, chosen: chosen.map(\.task.id), now: now) else { break }
                 let place = Place(
-                    group: .init(choice.flow), hostMark: choice.task.hostMark, isBeyond: !slots.hasRoom,
-                    isUrgent: Self.isUrgent(choice.task, choice.flow, slots))
+                    group: choice.group.key, hostMark: choice.task.hostMark, isBeyond: !slots.hasRoom,
+                    isUrgent: Self.isUrgent(choice.task, choice.group, slots))
                 take(place, now: now)
                 chosen.append((choice.task, place))
             }
@@ -127,23 +127,23 @@ struct TaskChooser {
         return started.isEmpty ? try choose(limit: limit, busy: busy, now: now) : started
     }
 
-    private static func isUrgent(_ task: ReadyTask, _ flow: Flow, _ slots: SlotTable) -> Bool {
-        task.priority == TaskPriority.now.rank && slots.mayBeUrgent(of: flow.owner)
+    private static func isUrgent(_ task: ReadyTask, _ group: FairShareGroup, _ slots: SlotTable) -> Bool {
+        task.priority == TaskPriority.now.rank && slots.mayBeUrgent(of: group.owner)
     }
 
     private mutating func next(
         busy: Busy, chosen: [TaskID], now: Milliseconds
     ) throws(StoreError) -> ReadyWindow.Choice? {
-        if isStale { try readFlows() }
+        if isStale { try readGroups() }
         for turn in 0..<Self.turnsPerChoice {
             if turn > 0 {
-                guard hasMoreFlows else { return nil }
-                try readFlows()
+                guard hasMoreGroups else { return nil }
+                try readGroups()
             }
             let (slots, gate, unreadable, hasRoom) = (slots, gate, unreadable, slots.hasRoom)
-            let isUrgent = { (task: ReadyTask, flow: Flow) in Self.isUrgent(task, flow, slots) }
-            let mayStart = { (task: ReadyTask, flow: Flow) in
-                (hasRoom || (isUrgent(task, flow) && slots.hasRoomBeyond(of: flow.owner))) && !busy.contains(task.id)
+            let isUrgent = { (task: ReadyTask, group: FairShareGroup) in Self.isUrgent(task, group, slots) }
+            let mayStart = { (task: ReadyTask, group: FairShareGroup) in
+                (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner))) && !busy.contains(task.id)
                     && !unreadable.contains(task.id) && slots.mayStart(task.hostMark)
                     && !gate.isClosed(task.hostMark, now: now)
             }
@@ -154,36 +154,37 @@ struct TaskChooser {
         return nil
     }
 
-    private mutating func readFlows() throws(StoreError) {
+    private mutating func readGroups() throws(StoreError) {
         var found = try store.readyOwners(after: nextOwner, limit: Self.ownersTogether)
-        hasMoreFlows = found.count == Self.ownersTogether || nextOwner != nil
+        hasMoreGroups = found.count == Self.ownersTogether || nextOwner != nil
         let last = found.count == Self.ownersTogether ? found.last : nil
         if found.count < Self.ownersTogether, let before = nextOwner {
             found += try store.readyOwners(limit: Self.ownersTogether - found.count).filter { $0 <= before }
         }
         nextOwner = last
-        var flows: [Flow] = []
+        var together: [FairShareGroup] = []
         for owner in found {
-            let after = nextFlow[owner] ?? 0
-            var own = try store.readyFlows(of: owner, after: after, limit: Self.flowsTogether)
-            let isFull = own.count == Self.flowsTogether
+            let after = nextGroup[owner] ?? 0
+            var own = try store.readyGroups(of: owner, after: after, limit: Self.groupsTogether)
+            let isFull = own.count == Self.groupsTogether
             let last = isFull ? own.last?.id : nil
-            if isFull || after > 0 { hasMoreFlows = true }
+            if isFull || after > 0 { hasMoreGroups = true }
             if !isFull, after > 0 {
-                own += try store.readyFlows(of: owner, limit: Self.flowsTogether - own.count).filter { $0.id <= after }
+                let rest = Self.groupsTogether - own.count
+                own += try store.readyGroups(of: owner, limit: rest).filter { $0.id <= after }
             }
-            nextFlow[owner] = last
-            flows += own
+            nextGroup[owner] = last
+            together += own
         }
-        if nextFlow.count > Self.ownersTogether { nextFlow = nextFlow.filter { found.contains($0.key) } }
-        window.set(flows)
+        if nextGroup.count > Self.ownersTogether { nextGroup = nextGroup.filter { found.contains($0.key) } }
+        window.set(together)
         owners.forgetIdle(but: window.owners)
         groups.forgetIdle(but: window.groups)
         isStale = false
     }
 
     private mutating func readTasks(
-        excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask, Flow) -> Bool
+        excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) throws(StoreError) {
         let closed = closedHosts(now: now)
         let lacking = window.lacking(closed: closed, isUrgentOnly: !slots.hasRoom, mayStart)
@@ -191,10 +192,10 @@ struct TaskChooser {
         let excluded = excluding()
         let limit =
             !slots.hasRoom ? Self.urgentReadLimit : window.count > 8 ? Self.shortReadLimit : Self.readLimit
-        for flow in lacking {
+        for group in lacking {
             let tasks = try store.readyTasks(
-                of: flow.id, limit: limit, excludingHosts: closed, excluding: excluded.union(window.ids(of: flow.id)))
-            window.add(tasks, to: flow.id, limit: limit, excludingHosts: closed)
+                of: group.id, limit: limit, excludingHosts: closed, excluding: excluded.union(window.ids(of: group.id)))
+            window.add(tasks, to: group.id, limit: limit, excludingHosts: closed)
         }
     }
 

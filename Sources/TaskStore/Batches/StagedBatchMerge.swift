@@ -54,12 +54,12 @@ struct StagedBatchMerge {
         /// matches only the entry with that key, not other entries with the same URL.
         private static let named = """
             CASE WHEN staged.key IS NULL THEN (
-                SELECT task.id FROM \(FlowSQL.tasks)
+                SELECT task.id FROM \(GroupSQL.tasks)
                 WHERE task.flow IN (SELECT id FROM flow WHERE owner = ?1 AND batch = ?2)
                     AND task.entry_mark = staged.entry_mark AND task.url = staged.url AND task.kind = staged.kind
                     AND task.output IS staged.output AND task.url_mark IS staged.url_mark AND task.key IS NULL
                 ORDER BY task.id LIMIT 1)
-            ELSE (SELECT task.id FROM \(FlowSQL.tasks) WHERE task.owner = ?1 AND task.key = staged.key) END
+            ELSE (SELECT task.id FROM \(GroupSQL.tasks) WHERE task.owner = ?1 AND task.key = staged.key) END
             """
         /// The query for the task that the entry ?3 names.
         static let namedByOne = "SELECT \(named) FROM staged_entry AS staged WHERE id = ?3"
@@ -95,7 +95,7 @@ struct StagedBatchMerge {
         static let query = """
             SELECT \(StoredEntry.columnsWithBatch), task.id, task.owner, state, reason, not_before, json, started_at,
                 EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = task.id)
-            FROM \(FlowSQL.tasks) LEFT JOIN task_secret ON task_secret.task_id = task.id
+            FROM \(GroupSQL.tasks) LEFT JOIN task_secret ON task_secret.task_id = task.id
             """
 
         init(_ row: RowReader) throws(StoreError) {
@@ -263,8 +263,8 @@ struct StagedBatchMerge {
             "UPDATE task SET \(StoredEntry.assignments), found_checksum = NULL WHERE id = ?",
             StatementArguments(entry.stored.arguments + [id.rawValue]))
         if known.stored.batch != entry.stored.batch {
-            let flow = try database.flow(owner: owner, batch: entry.stored.batch)
-            try database.run("UPDATE task SET flow = ? WHERE id = ?", [flow, id.rawValue])
+            let group = try database.group(owner: owner, batch: entry.stored.batch)
+            try database.run("UPDATE task SET flow = ? WHERE id = ?", [group, id.rawValue])
         }
         if isMoved { try database.run("UPDATE task SET path = ? WHERE id = ?", [entry.path, id.rawValue]) }
         if leavesDirectory { try database.forgetBytes(of: id) }
@@ -314,7 +314,7 @@ struct StagedBatchMerge {
     private func prune(_ batch: String, in database: Database, to outcome: inout SetOutcome) throws {
         let unnamed = try database.rows(
             """
-            SELECT \(TaskHead.columns) FROM \(FlowSQL.tasks)
+            SELECT \(TaskHead.columns) FROM \(GroupSQL.tasks)
             WHERE task.flow IN (SELECT id FROM flow WHERE owner = ? AND batch = ?)
                 AND state NOT IN ('completed', 'failed', 'cancelled')
                 AND task.id NOT IN (SELECT task_id FROM staged_entry WHERE set_id = ? AND task_id IS NOT NULL)

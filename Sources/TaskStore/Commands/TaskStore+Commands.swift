@@ -126,7 +126,7 @@ extension Database {
         _ id: TaskID, owner: UInt32?
     ) throws -> (head: TaskHead, place: PartPlace?, hasBytes: Bool)? {
         let task = try firstRow(
-            "SELECT \(TaskHead.columns), kind, directory, bytes_done FROM \(FlowSQL.tasks) WHERE task.id = ?",
+            "SELECT \(TaskHead.columns), kind, directory, bytes_done FROM \(GroupSQL.tasks) WHERE task.id = ?",
             [id.rawValue]
         ) { row in
             let (head, kind) = (try TaskHead(row), try row.word(5) as TaskKind)
@@ -138,7 +138,7 @@ extension Database {
 
     func record(_ id: TaskID, owner: UInt32?) throws -> TaskRecord? {
         let record = try firstRow(
-            "SELECT \(TaskRecord.columns) FROM \(FlowSQL.tasks) WHERE task.id = ?", [id.rawValue], TaskRecord.init)
+            "SELECT \(TaskRecord.columns) FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue], TaskRecord.init)
         return owner == nil || record?.owner == owner ? record : nil
     }
 }

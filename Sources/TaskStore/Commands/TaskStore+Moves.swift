@@ -45,7 +45,7 @@ extension TaskStore {
 /// The position of a task in the order.
 private struct Place {
     var head: TaskHead
-    var flow: Int64
+    var group: Int64
     var priority: Int
     var position: Int64
 }
@@ -53,17 +53,17 @@ private struct Place {
 extension Database {
     fileprivate func place(of id: TaskID, owner: UInt32?) throws -> Place? {
         let place = try firstRow(
-            "SELECT \(TaskHead.columns), flow, priority, position FROM \(FlowSQL.tasks) WHERE task.id = ?",
+            "SELECT \(TaskHead.columns), flow, priority, position FROM \(GroupSQL.tasks) WHERE task.id = ?",
             [id.rawValue]
         ) { row in
             Place(
-                head: try TaskHead(row), flow: try row.integer(5), priority: try row.int(6),
+                head: try TaskHead(row), group: try row.integer(5), priority: try row.int(6),
                 position: try row.integer(7))
         }
         return owner == nil || place?.head.owner == owner ? place : nil
     }
 
-    /// Returns a position before all tasks that are or were in any flow.
+    /// Returns a position before all tasks that are or were in any group.
     fileprivate func firstPosition() throws -> Int64 {
         let last = try meta("first-position") ?? 0
         let position = last.subtractingClamped(1 << QueuePosition.shift)
@@ -71,7 +71,7 @@ extension Database {
         return position
     }
 
-    /// Returns a position behind all tasks in any flow, and before tasks that are added later.
+    /// Returns a position behind all tasks in any group, and before tasks that are added later.
     fileprivate func lastPosition() throws -> Int64 {
         let newest = try newestNumber(in: "task")
         let position = max(QueuePosition.ofNew(newest), try meta("last-position") ?? 0).addingClamped(1)
@@ -101,7 +101,7 @@ extension Database {
         return wrong("there is no room before task \(other); move that one first")
     }
 
-    /// Returns a position between `next` and its predecessor in the flow; `nil` if there is no gap.
+    /// Returns a position between `next` and its predecessor in the group; `nil` if there is no gap.
     private func room(before next: Place, leavingOut id: TaskID) throws -> Int64? {
         guard let previous = try positions(before: next, leavingOut: id, limit: 1).first else {
             return next.position.subtractingClamped(1 << QueuePosition.shift)
@@ -119,7 +119,7 @@ extension Database {
             SELECT id, position FROM task INDEXED BY task_ready
             WHERE state = 'queued' AND flow = ? AND priority = ? AND position < ? AND id <> ?
             ORDER BY position DESC LIMIT ?
-            """, [next.flow, next.priority, next.position, id.rawValue, limit]
+            """, [next.group, next.priority, next.position, id.rawValue, limit]
         ) { (try $0.integer(0), try $0.integer(1)) }
     }
 

@@ -120,7 +120,8 @@ extension Database {
     ) throws -> Result<UpdatePlan, NoPlan> {
         let found = try firstRow(
             """
-            SELECT \(StoredEntry.columnsWithBatch), task.owner, state, reason, not_before, json, path FROM \(FlowSQL.tasks)
+            SELECT \(StoredEntry.columnsWithBatch), task.owner, state, reason, not_before, json, path
+            FROM \(GroupSQL.tasks)
             LEFT JOIN task_secret ON task_secret.task_id = task.id WHERE task.id = ?
             """, [id.rawValue]
         ) { row in

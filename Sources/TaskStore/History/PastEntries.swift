@@ -36,7 +36,7 @@ extension Database {
         try run(
             """
             INSERT INTO past_entry (owner, batch, key, entry_mark, kind, url, url_mark, output)
-            SELECT task.owner, batch, key, entry_mark, kind, url, url_mark, output FROM \(FlowSQL.tasks)
+            SELECT task.owner, batch, key, entry_mark, kind, url, url_mark, output FROM \(GroupSQL.tasks)
             WHERE task.id = ? AND state = 'completed' AND batch IS NOT NULL
             """, [id.rawValue])
         let bytes = PastEntries.maximumBytes(records: records)

@@ -1,7 +1,7 @@
 import GRDB
 import TaskModel
 
-/// A task filter as an SQL condition on ``FlowSQL/tasks``. It combines the stored states with the scheduler's set of
+/// A task filter as an SQL condition on ``GroupSQL/tasks``. It combines the stored states with the scheduler's set of
 /// running tasks.
 struct Condition {
     private var clauses: [String] = []

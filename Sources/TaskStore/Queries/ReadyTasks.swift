@@ -25,7 +25,7 @@ enum ReadySQL {
         SELECT owner FROM flow INDEXED BY flow_ready WHERE queued > 0 AND set_id IS NULL AND owner > ?
         ORDER BY owner LIMIT 1
         """
-    static let flows = """
+    static let groups = """
         SELECT id, owner, batch FROM flow INDEXED BY flow_ready
         WHERE queued > 0 AND set_id IS NULL AND owner = ? AND id > ? ORDER BY id LIMIT ?
         """
@@ -50,7 +50,7 @@ enum ReadySQL {
 }
 
 extension TaskStore {
-    /// The maximum number of a flow's tasks that one query examines, in addition to the tasks excluded by id.
+    /// The maximum number of a group's tasks that one query examines, in addition to the tasks excluded by id.
     private static let lookAhead = 4_096
     /// The maximum number of hosts that one query examines after the excluded ones.
     fileprivate static let hostsBehind = 32
@@ -70,16 +70,18 @@ extension TaskStore {
         }
     }
 
-    /// Returns an owner's flows that have tasks to start, ordered by id, starting after `flow`.
-    package func readyFlows(of owner: UInt32, after flow: Int64 = 0, limit: Int) throws(StoreError) -> [Flow] {
+    /// Returns an owner's groups that have tasks to start, ordered by id, starting after `group`.
+    package func readyGroups(
+        of owner: UInt32, after group: Int64 = 0, limit: Int
+    ) throws(StoreError) -> [FairShareGroup] {
         try read { database in
-            try database.rows(ReadySQL.flows, [owner, flow, limit]) { row in
-                Flow(id: try row.integer(0), owner: try row.owner(1), batch: try row.textOrNil(2))
+            try database.rows(ReadySQL.groups, [owner, group, limit]) { row in
+                FairShareGroup(id: try row.integer(0), owner: try row.owner(1), batch: try row.textOrNil(2))
             }
         }
     }
 
-    /// Returns the tasks of a flow that may start, ordered by priority (highest first), position and age (oldest
+    /// Returns the tasks of a group that may start, ordered by priority (highest first), position and age (oldest
     /// first).
     ///
     /// The cost does not grow with the number of waiting tasks, or with the number of excluded hosts' tasks among them.
@@ -90,19 +92,19 @@ extension TaskStore {
     ///   - excludingHosts: marks of hosts; see ``TaskWork/hostMark``.
     ///   - excluding: the running tasks, which are stored as ready.
     package func readyTasks(
-        of flow: Int64, limit: Int, excludingHosts: Set<Int64> = [], excluding: Set<TaskID> = []
+        of group: Int64, limit: Int, excludingHosts: Set<Int64> = [], excluding: Set<TaskID> = []
     ) throws(StoreError) -> [ReadyTask] {
         let ids = Self.list(excluding)
         let hosts = Self.list(excludingHosts)
         let looks = Self.lookAhead + excluding.count
         return try read { database in
             let inOrder = try database.rows(
-                ReadySQL.inOrder, [flow, looks, hosts, ids, limit], ReadyTask.init)
+                ReadySQL.inOrder, [group, looks, hosts, ids, limit], ReadyTask.init)
             guard inOrder.count < limit, !excludingHosts.isEmpty,
-                try database.firstRow(Self.isLonger, [flow, looks], { try $0.integer(0) != 0 }) == true
+                try database.firstRow(Self.isLonger, [group, looks], { try $0.integer(0) != 0 }) == true
             else { return inOrder }
             return try database.readyBehind(
-                flow: flow, limit: limit, excludingHosts: excludingHosts, ids, found: inOrder)
+                group: group, limit: limit, excludingHosts: excludingHosts, ids, found: inOrder)
         }
     }
 
@@ -120,20 +122,20 @@ extension TaskStore {
 
 extension Database {
     fileprivate func readyBehind(
-        flow: Int64, limit: Int, excludingHosts: Set<Int64>, _ ids: String, found: [ReadyTask]
+        group: Int64, limit: Int, excludingHosts: Set<Int64>, _ ids: String, found: [ReadyTask]
     ) throws -> [ReadyTask] {
         var tasks = found
         var known = Set(found.map(\.id))
         var hosts = 0
         var last = Int64.min
         while hosts < TaskStore.hostsBehind,
-            let host = try firstRow(ReadySQL.hosts, [flow, last], { try $0.integer(0) })
+            let host = try firstRow(ReadySQL.hosts, [group, last], { try $0.integer(0) })
         {
             last = host
             if excludingHosts.contains(host) { continue }
             hosts += 1
             let share = max(1, limit / TaskStore.hostsBehind)
-            for task in try rows(ReadySQL.ofHost, [flow, host, ids, share], ReadyTask.init)
+            for task in try rows(ReadySQL.ofHost, [group, host, ids, share], ReadyTask.init)
             where known.insert(task.id).inserted {
                 tasks.append(task)
             }

@@ -3,7 +3,7 @@ import TaskModel
 
 /// A query for matching tasks whose cost does not grow with the number of tasks that do not match.
 ///
-/// The tasks of one flow in one state form a lane, and an index contains each lane in the order of ids. If a query
+/// The tasks of one group in one state form a lane, and an index contains each lane in the order of ids. If a query
 /// covers few lanes, they are read separately and merged. If it covers many, all tasks are scanned and compared with
 /// the filter.
 struct TaskSelection {
@@ -11,7 +11,7 @@ struct TaskSelection {
     private static let maximumLanes = 64
 
     private struct Lane {
-        var flow: Int64
+        var group: Int64
         var state: TaskState
     }
 
@@ -47,10 +47,10 @@ struct TaskSelection {
     /// lanes.
     private func lanes() throws -> (lanes: [Lane], tasks: Int)? {
         let states = storedStates
-        let flows = try database.rows(
+        let groups = try database.rows(
             """
             SELECT id, \(TaskState.stored.map(\.rawValue).joined(separator: ", ")) FROM flow
-            WHERE \(FlowSQL.visible) AND (?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR owner = ?2)
+            WHERE \(GroupSQL.visible) AND (?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR owner = ?2)
                 AND (?3 IS NULL OR batch = ?3)
             LIMIT ?4
             """, [query.owner, query.filter.owner, query.filter.batch, Self.maximumLanes + 1]
@@ -59,13 +59,13 @@ struct TaskSelection {
             for (index, state) in TaskState.stored.enumerated() { counts[state] = try row.int(index + 1) }
             return (id: try row.integer(0), counts: counts)
         }
-        guard flows.count <= Self.maximumLanes else { return nil }
+        guard groups.count <= Self.maximumLanes else { return nil }
         var lanes: [Lane] = []
         var tasks = 0
-        for flow in flows {
+        for group in groups {
             for state in states {
-                guard let count = flow.counts[state], count > 0 else { continue }
-                lanes.append(Lane(flow: flow.id, state: state))
+                guard let count = group.counts[state], count > 0 else { continue }
+                lanes.append(Lane(group: group.id, state: state))
                 tasks += count
             }
         }
@@ -98,7 +98,7 @@ struct TaskSelection {
         var ids: [Int64] = []
         for lane in lanes {
             var sql = "SELECT id FROM task INDEXED BY task_lane WHERE flow = ? AND state = ? AND id > ?"
-            var arguments: [(any DatabaseValueConvertible)?] = [lane.flow, lane.state.rawValue, after]
+            var arguments: [(any DatabaseValueConvertible)?] = [lane.group, lane.state.rawValue, after]
             if lane.state == .queued, ready != .all {
                 sql += " AND id \(ready == .running ? "" : "NOT ")IN (SELECT value FROM json_each(?))"
                 arguments.append(running)
@@ -120,7 +120,7 @@ struct TaskSelection {
             let first = try database.firstRow(
                 """
                 SELECT min(id) FROM (
-                    SELECT task.id AS id FROM \(FlowSQL.tasks) WHERE \(condition.sql) ORDER BY task.id DESC LIMIT ?)
+                    SELECT task.id AS id FROM \(GroupSQL.tasks) WHERE \(condition.sql) ORDER BY task.id DESC LIMIT ?)
                 """, StatementArguments(condition.arguments + [newest])
             ) { try $0.integerOrNil(0) }
             guard let first, let first else { return [] }
@@ -128,7 +128,7 @@ struct TaskSelection {
         }
         if let after = query.after { condition.add("task.id > ?", after.rawValue) }
         return try database.rows(
-            "SELECT task.id FROM \(FlowSQL.tasks) WHERE \(condition.sql) ORDER BY task.id LIMIT ?",
+            "SELECT task.id FROM \(GroupSQL.tasks) WHERE \(condition.sql) ORDER BY task.id LIMIT ?",
             StatementArguments(condition.arguments + [query.limit])
         ) { try $0.id(0) }
     }

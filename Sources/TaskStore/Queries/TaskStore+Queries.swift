@@ -42,7 +42,7 @@ extension TaskStore {
             let ids = try TaskSelection(query, in: database).ids()
             return try database.rows(
                 """
-                SELECT \(TaskRecord.columns) FROM \(FlowSQL.tasks)
+                SELECT \(TaskRecord.columns) FROM \(GroupSQL.tasks)
                 WHERE task.id IN (SELECT value FROM json_each(?)) ORDER BY task.id
                 """, [Self.list(ids)], TaskRecord.init)
         }
@@ -70,7 +70,7 @@ extension TaskStore {
         let condition = Condition(filter, owner: owner, running: running)
         let counts = try read { database in
             try database.rows(
-                "SELECT task.owner, count(*) FROM \(FlowSQL.tasks) WHERE \(condition.sql) GROUP BY task.owner",
+                "SELECT task.owner, count(*) FROM \(GroupSQL.tasks) WHERE \(condition.sql) GROUP BY task.owner",
                 StatementArguments(condition.arguments)
             ) { row in (owner: try row.integer(0), tasks: try row.int(1)) }
         }

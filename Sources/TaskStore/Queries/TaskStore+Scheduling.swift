@@ -17,7 +17,7 @@ package final class TaskWork: Sendable {
     static let query = """
         SELECT \(TaskRecord.columns), json, data,
             EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = task.id), host_mark
-        FROM \(FlowSQL.tasks)
+        FROM \(GroupSQL.tasks)
         LEFT JOIN task_secret ON task_secret.task_id = task.id LEFT JOIN task_resume ON task_resume.task_id = task.id
         """
 
@@ -113,13 +113,13 @@ extension TaskStore {
     ) async throws(StoreError) -> Int {
         let words = try StoredJSON.encode(reasons.map(\.rawValue).sorted())
         let ids: [TaskID] = try read { database in
-            let flows = try database.rows("SELECT id FROM flow WHERE waiting > 0") { try $0.integer(0) }
-            return try flows.flatMap { flow in
+            let groups = try database.rows("SELECT id FROM flow WHERE waiting > 0") { try $0.integer(0) }
+            return try groups.flatMap { group in
                 try database.rows(
                     """
                     SELECT id FROM task INDEXED BY task_lane
                     WHERE flow = ? AND state = 'waiting' AND reason IN (SELECT value FROM json_each(?))
-                    """, [flow, words]
+                    """, [group, words]
                 ) { try $0.id(0) }
             }
         }

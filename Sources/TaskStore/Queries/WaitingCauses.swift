@@ -3,7 +3,7 @@ import TaskModel
 
 extension WaitingCauses {
     /// The maximum number of tasks to examine: half of them are the next to be retried, the other half are taken
-    /// flow by flow, oldest first.
+    /// group by group, oldest first.
     static let limit = 5_000
     /// The maximum number of causes to return.
     static let maximumCauses = 5
@@ -13,13 +13,13 @@ extension WaitingCauses {
             SELECT id FROM (
                 SELECT task.id AS id
                 FROM flow CROSS JOIN task INDEXED BY task_lane ON task.flow = flow.id AND task.state = 'waiting'
-                WHERE flow.waiting > 0 AND \(FlowSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)
+                WHERE flow.waiting > 0 AND \(GroupSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)
                 LIMIT ?2)
             UNION
             SELECT first.id FROM (
                 SELECT id, flow FROM task INDEXED BY task_waiting
                 WHERE state = 'waiting' AND not_before IS NOT NULL ORDER BY not_before LIMIT ?2) AS first
-            CROSS JOIN flow ON flow.id = first.flow AND \(FlowSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)
+            CROSS JOIN flow ON flow.id = first.flow AND \(GroupSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)
         )
         SELECT reason, error_code, iif(min(error_message) = max(error_message), min(error_message), NULL),
             count(*), min(not_before)

@@ -76,7 +76,7 @@ extension Database {
         return try firstRow(
             """
             SELECT coalesce(sum(\(states)), 0) FROM flow
-            WHERE owner = ?1 AND \(FlowSQL.visible) AND (?2 IS NULL OR batch = ?2)
+            WHERE owner = ?1 AND \(GroupSQL.visible) AND (?2 IS NULL OR batch = ?2)
             """, [owner, batch]
         ) { try $0.int(0) } ?? 0
     }

@@ -17,7 +17,7 @@ struct StoredEntry: Equatable {
     var hostMark: Int64
     /// The value of ``Mark/ofEntry(kind:url:urlMark:output:)`` for an entry that belongs to a batch and has no key.
     var entryMark: Int64?
-    /// The batch; for a task it is stored in the flow.
+    /// The batch; for a task it is stored in the group.
     var batch: String?
 
     /// The columns, in the order of ``arguments``.

@@ -61,10 +61,10 @@ extension Database {
     ) throws -> [TaskRange] {
         guard !tasks.isEmpty else { return [] }
         let first = try newestNumber(in: "task") + 1
-        var flows: [String?: Int64] = [:]
-        var flow: Int64 = 0
-        // Tasks that have not yet been added to their flow's count.
-        var tally: (flow: Int64, state: TaskState, count: Int)?
+        var groups: [String?: Int64] = [:]
+        var group: Int64 = 0
+        // Tasks that have not yet been added to their group's count.
+        var tally: (group: Int64, state: TaskState, count: Int)?
         var ranges: [TaskRange] = []
         var bytes: Int64 = 0
         try insert(tasks.indices, Self.insertion, columns: 19) { index, row in
@@ -72,8 +72,8 @@ extension Database {
             // Consecutive tasks mostly belong to the same batch.
             if index == tasks.startIndex || tasks[index].entry.batch != tasks[index - 1].entry.batch {
                 let batch = tasks[index].entry.batch
-                flow = try flows[batch] ?? self.flow(owner: owner, batch: batch, set: set)
-                flows[batch] = flow
+                group = try groups[batch] ?? self.group(owner: owner, batch: batch, set: set)
+                groups[batch] = group
             }
             let standing = tasks[index].standing
             if let last = ranges.last, last.state == standing.state, last.reason == standing.reason {
@@ -81,22 +81,22 @@ extension Database {
             } else {
                 ranges.append(TaskRange(ids: id...id, state: standing.state, reason: standing.reason))
             }
-            if standing.state != tally?.state || flow != tally?.flow {
-                if let tally { try count(tally.count, tally.state, into: tally.flow) }
-                tally = (flow, standing.state, 0)
+            if standing.state != tally?.state || group != tally?.group {
+                if let tally { try count(tally.count, tally.state, into: tally.group) }
+                tally = (group, standing.state, 0)
             }
             tally?.count += 1
             bytes = bytes.addingClamped(tasks[index].rowBytes)
             row.bind(id)
             row.bind(QueuePosition.ofNew(id))
-            row.bind(flow)
+            row.bind(group)
             row.bind(Int64(owner))
             row.bind(now)
             row.bind(tasks[index].path)
             row.bind(standing)
             row.bind(tasks[index].entry)
         }
-        if let tally { try count(tally.count, tally.state, into: tally.flow) }
+        if let tally { try count(tally.count, tally.state, into: tally.group) }
         try addRecordBytes(bytes, of: owner)
         for (index, task) in tasks.enumerated() {
             let id = TaskID(first + Int64(index))

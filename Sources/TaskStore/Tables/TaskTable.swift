@@ -3,7 +3,7 @@ import GRDB
 import TaskModel
 
 extension TaskRecord {
-    /// The columns of ``FlowSQL/tasks``, in the order of ``init(_:)``.
+    /// The columns of ``GroupSQL/tasks``, in the order of ``init(_:)``.
     static let columns =
         "\(StoredEntry.columnsWithBatch), task.id, path, state, reason, not_before, task.owner, bytes_done, "
         + "bytes_total, bytes_fetched, attempts, failures, created_at, started_at, finished_at, error_code, "
@@ -36,7 +36,7 @@ struct TaskHead {
     var owner: UInt32
     var standing: TaskLifecycle
 
-    /// The columns of ``FlowSQL/tasks``.
+    /// The columns of ``GroupSQL/tasks``.
     static let columns = "task.id, task.owner, state, reason, not_before"
 
     init(id: TaskID, owner: UInt32, standing: TaskLifecycle) {
@@ -69,7 +69,7 @@ extension Database {
     /// - Parameter owner: the user whose task is returned; `nil` for all users.
     func head(of id: TaskID, owner: UInt32?) throws -> TaskHead? {
         let head = try firstRow(
-            "SELECT \(TaskHead.columns) FROM \(FlowSQL.tasks) WHERE task.id = ?", [id.rawValue], TaskHead.init)
+            "SELECT \(TaskHead.columns) FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue], TaskHead.init)
         return owner == nil || head?.owner == owner ? head : nil
     }
 

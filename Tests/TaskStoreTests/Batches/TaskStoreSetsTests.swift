@@ -444,7 +444,7 @@ struct TaskStoreSetsTests {
         #expect(try store.work(for: TaskID(1)) == nil)
         #expect(try store.counts(owner: nil) == [.queued: 1])
         #expect(try store.batches(owner: nil).isEmpty)
-        #expect(try store.readyFlows(of: 1000, limit: 10).count == 1)
+        #expect(try store.readyGroups(of: 1000, limit: 10).count == 1)
         #expect(try store.ids(matching: TaskFilter(), owner: nil, running: [], after: nil, limit: 500) == [other])
         #expect(try await store.apply(.pause, to: [TaskID(1)], owner: nil, now: 1).unknown == [TaskID(1)])
         #expect(try await store.remove([TaskID(1)], owner: nil, now: 1).ids.isEmpty)
@@ -468,7 +468,7 @@ struct TaskStoreSetsTests {
         #expect(try Self.rows("staged_set", fixture) == 0)
     }
 
-    @Test("a dropped set's hidden tasks are deleted a part at a time, and its flows with them")
+    @Test("a dropped set's hidden tasks are deleted a part at a time, and its groups with them")
     func sweep() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store

@@ -8,8 +8,8 @@ struct TaskStoreMovesTests {
     private func order(_ fixture: StoreFixture) throws -> [Int64] {
         var order: [Int64] = []
         for owner in try fixture.store.readyOwners(limit: 9) {
-            for flow in try fixture.store.readyFlows(of: owner, limit: 9) {
-                order += try fixture.store.readyTasks(of: flow.id, limit: 9_999).map(\.id.rawValue)
+            for group in try fixture.store.readyGroups(of: owner, limit: 9) {
+                order += try fixture.store.readyTasks(of: group.id, limit: 9_999).map(\.id.rawValue)
             }
         }
         return order

@@ -198,8 +198,8 @@ struct TaskStoreUpdatesTests {
         for name in ["a", "b", "c"] { ids.append(try await fixture.add("https://example.org/\(name)")) }
         #expect(try await Self.update(fixture, ids[2]) { $0.priority = .set(.high) } == .updated)
         #expect(try await Self.update(fixture, ids[0]) { $0.priority = .set(.low) } == .updated)
-        let flow = try #require(try fixture.store.readyFlows(of: 1000, limit: 1).first)
-        #expect(try fixture.store.readyTasks(of: flow.id, limit: 9).map(\.id) == [ids[2], ids[1], ids[0]])
+        let group = try #require(try fixture.store.readyGroups(of: 1000, limit: 1).first)
+        #expect(try fixture.store.readyTasks(of: group.id, limit: 9).map(\.id) == [ids[2], ids[1], ids[0]])
     }
 
     @Test("with another URL an upload sends its source as it is then, and with another limit it does not")

@@ -6,16 +6,16 @@ import Testing
 
 @Suite("What may start")
 struct ReadyTasksTests {
-    private func flow(_ fixture: StoreFixture, owner: UInt32 = 1000, batch: String? = nil) throws -> Int64 {
-        let flows = try fixture.store.readyFlows(of: owner, limit: 100)
-        return try #require(flows.first { $0.batch == batch }).id
+    private func group(_ fixture: StoreFixture, owner: UInt32 = 1000, batch: String? = nil) throws -> Int64 {
+        let groups = try fixture.store.readyGroups(of: owner, limit: 100)
+        return try #require(groups.first { $0.batch == batch }).id
     }
 
     private func mark(_ fixture: StoreFixture, _ id: TaskID) throws -> Int64 {
         try #require(try fixture.store.work(for: id)).hostMark
     }
 
-    @Test("a flow's tasks come by priority, then by position; only queued ones, without excluded hosts and tasks")
+    @Test("a group's tasks come by priority, then by position; only queued ones, without excluded hosts and tasks")
     func order() async throws {
         let fixture = try StoreFixture()
         let ids = try await fixture.add(
@@ -24,9 +24,9 @@ struct ReadyTasksTests {
             .sample("https://busy.example/4", host: "https://busy.example:443", priority: .now),
             .sample("https://example.org/5", priority: .high, standing: TaskLifecycle(paused: true)),
             .sample("https://example.org/6", batch: "b"))
-        let (flow, busy) = (try flow(fixture), try mark(fixture, ids[4]))
+        let (group, busy) = (try group(fixture), try mark(fixture, ids[4]))
         func ready(_ limit: Int, hosts: Set<Int64> = [], tasks: Set<TaskID> = []) throws -> [TaskID] {
-            try fixture.store.readyTasks(of: flow, limit: limit, excludingHosts: hosts, excluding: tasks).map(\.id)
+            try fixture.store.readyTasks(of: group, limit: limit, excludingHosts: hosts, excluding: tasks).map(\.id)
         }
         #expect(try ready(10) == [ids[4], ids[2], ids[1], ids[3], ids[0]])
         #expect(try ready(2) == [ids[4], ids[2]])
@@ -36,8 +36,8 @@ struct ReadyTasksTests {
         #expect(try ready(10) == [ids[4], ids[2], ids[3], ids[1], ids[0]])
     }
 
-    @Test("owners and flows with something to start, in the order of their numbers; others are passed over")
-    func flows() async throws {
+    @Test("owners and groups with something to start, in the order of their numbers; others are passed over")
+    func groups() async throws {
         let fixture = try StoreFixture()
         _ = try await fixture.add(
             .sample(owner: 7, batch: "a"), .sample(owner: 7), .sample(owner: 7, batch: "c"),
@@ -46,12 +46,12 @@ struct ReadyTasksTests {
         #expect(try store.readyOwners(limit: 10) == [0, 7, .max])
         #expect(try store.readyOwners(limit: 2) == [0, 7])
         #expect(try store.readyOwners(after: 0, limit: 10) == [7, .max])
-        let flows = try store.readyFlows(of: 7, limit: 10)
-        #expect(flows.map(\.batch) == ["a", nil, "c"])
-        #expect(try store.readyFlows(of: 7, after: flows[0].id, limit: 1) == [flows[1]])
+        let groups = try store.readyGroups(of: 7, limit: 10)
+        #expect(groups.map(\.batch) == ["a", nil, "c"])
+        #expect(try store.readyGroups(of: 7, after: groups[0].id, limit: 1) == [groups[1]])
         try await fixture.conclude(TaskID(1), .inState(.completed))
-        #expect(try store.readyFlows(of: 7, limit: 10).map(\.batch) == [nil, "c"])
-        #expect(try store.readyFlows(of: 3, limit: 10).isEmpty)
+        #expect(try store.readyGroups(of: 7, limit: 10).map(\.batch) == [nil, "c"])
+        #expect(try store.readyGroups(of: 3, limit: 10).isEmpty)
     }
 
     @Test("behind thousands of tasks of excluded hosts those of others are found, each host's first ones first")
@@ -66,10 +66,10 @@ struct ReadyTasksTests {
             (0..<40).map { .sample("http://h\($0 % 20)/\($0)", host: "http://h\($0 % 20):80") }, now: 1
         ).map(\.id)
         let excluded: Set<Int64> = [try mark(fixture, TaskID(1)), try mark(fixture, TaskID(2_001))]
-        let found = try fixture.store.readyTasks(of: try flow(fixture), limit: 64, excludingHosts: excluded)
+        let found = try fixture.store.readyTasks(of: try group(fixture), limit: 64, excludingHosts: excluded)
         #expect(found.map(\.id) == others)
         // The limit of 20 equals the number of other hosts; two tasks of each would exceed it.
-        let few = try fixture.store.readyTasks(of: try flow(fixture), limit: 20, excludingHosts: excluded)
+        let few = try fixture.store.readyTasks(of: try group(fixture), limit: 20, excludingHosts: excluded)
         #expect(few.map(\.id) == Array(others.prefix(20)))
     }
 
@@ -78,7 +78,7 @@ struct ReadyTasksTests {
         let fixture = try StoreFixture()
         for (sql, arguments, index) in [
             (ReadySQL.owners, [1], "flow_ready (owner>?)"),
-            (ReadySQL.flows, [1, 2, 3], "flow_ready (owner=? AND id>?)"),
+            (ReadySQL.groups, [1, 2, 3], "flow_ready (owner=? AND id>?)"),
             (ReadySQL.inOrder, [1, 2, "[]", "[]", 3], "COVERING INDEX task_ready (flow=?)"),
             (ReadySQL.hosts, [1, 2], "COVERING INDEX task_host (flow=? AND host_mark>?)"),
             (ReadySQL.ofHost, [1, 2, "[]", 3], "COVERING INDEX task_host (flow=? AND host_mark=?)"),

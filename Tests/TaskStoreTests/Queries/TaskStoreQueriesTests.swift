@@ -133,8 +133,8 @@ struct TaskStoreQueriesTests {
             ])
     }
 
-    @Test("where flows are many, pages are the same")
-    func manyFlows() async throws {
+    @Test("where groups are many, pages are the same")
+    func manyGroups() async throws {
         let fixture = try StoreFixture()
         let ids = try await fixture.store.add(
             (0..<150).map { .sample("https://example.org/\($0)", owner: 1 + UInt32($0 % 2), batch: "b\($0 % 75)") },

@@ -44,8 +44,8 @@ struct SchemaTests {
         #expect(try store.work(for: TaskID(3))?.resumeData == [1])
         #expect(try store.events(after: 0, limit: 9).map(\.id) == [TaskID(1)])
         let fresh = try await fixture.add("https://b.example/5")
-        let flow = try #require(try store.readyFlows(of: 1000, limit: 9).first { $0.batch == nil })
-        let ready = try store.readyTasks(of: flow.id, limit: 9)
+        let group = try #require(try store.readyGroups(of: 1000, limit: 9).first { $0.batch == nil })
+        let ready = try store.readyTasks(of: group.id, limit: 9)
         #expect(ready.map(\.id) == [TaskID(3), fresh])
         #expect(ready[0].hostMark == Mark.ofHost("https://b.example:443"))
 

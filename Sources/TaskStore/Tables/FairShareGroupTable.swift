@@ -1,39 +1,53 @@
 import GRDB
 import TaskModel
 
-/// A flow: the tasks of one owner and batch. The scheduler shares resources fairly between flows.
-package struct Flow: Sendable, Equatable {
+/// A fair-share group: the tasks of one owner and batch, among which the scheduler shares resources fairly. Its rows
+/// are in the table `flow`.
+package struct FairShareGroup: Sendable, Equatable {
+    /// The identity of a group. Several rows have the same key while a staged batch of it is not committed.
+    package struct Key: Sendable, Hashable {
+        /// The owner's uid.
+        package var owner: UInt32
+        package var batch: String?
+
+        package init(owner: UInt32, batch: String?) {
+            self.owner = owner
+            self.batch = batch
+        }
+    }
+
+    /// The number of the row.
     package var id: Int64
-    /// The owner's uid.
-    package var owner: UInt32
-    package var batch: String?
+    package var key: Key
+
+    package var owner: UInt32 { key.owner }
+    package var batch: String? { key.batch }
 
     package init(id: Int64, owner: UInt32, batch: String?) {
         self.id = id
-        self.owner = owner
-        self.batch = batch
+        key = Key(owner: owner, batch: batch)
     }
 }
 
-/// SQL fragments for queries. A flow of an uncommitted set is hidden, together with its tasks.
-enum FlowSQL {
+/// SQL fragments for queries. A group of an uncommitted set is hidden, together with its tasks.
+enum GroupSQL {
     static let visible = "flow.set_id IS NULL"
-    /// The visible tasks, joined with their flow; the join order makes SQLite look up the task first.
+    /// The visible tasks, joined with their group; the join order makes SQLite look up the task first.
     static let tasks = "task CROSS JOIN flow ON flow.id = task.flow AND \(visible)"
     /// The numbers of tasks by state, one column per state.
     static let counts = TaskState.stored.map { "total(\($0.rawValue))" }.joined(separator: ", ")
 }
 
 extension TaskState {
-    /// The states that are stored, in the order of the columns of `flow`.
+    /// The states that are stored, in the order of the columns of the table `flow`.
     static let stored = allCases.filter { $0 != .active }
 }
 
 extension Database {
-    /// Returns the id of the flow of an owner's batch and creates the flow if needed.
+    /// Returns the id of the group of an owner's batch and creates the group if needed.
     ///
-    /// - Parameter set: the set that the flow belongs to, which makes it hidden.
-    func flow(owner: UInt32, batch: String?, set: Int64? = nil) throws -> Int64 {
+    /// - Parameter set: the set that the group belongs to, which makes it hidden.
+    func group(owner: UInt32, batch: String?, set: Int64? = nil) throws -> Int64 {
         let found = try firstRow(
             "SELECT id FROM flow WHERE owner = ? AND batch IS ? AND set_id IS ? ORDER BY id LIMIT 1",
             [owner, batch, set]
@@ -43,16 +57,16 @@ extension Database {
         return lastInsertedRowID
     }
 
-    /// Adds new tasks to the flow's count. Later changes are counted by triggers.
+    /// Adds new tasks to the group's count. Later changes are counted by triggers.
     ///
     /// - Parameter state: the state as stored.
-    func count(_ count: Int, _ state: TaskState, into flow: Int64) throws {
-        try run("UPDATE flow SET \(state.rawValue) = \(state.rawValue) + ? WHERE id = ?", [count, flow])
+    func count(_ count: Int, _ state: TaskState, into group: Int64) throws {
+        try run("UPDATE flow SET \(state.rawValue) = \(state.rawValue) + ? WHERE id = ?", [count, group])
     }
 }
 
 extension RowReader {
-    /// Returns the values of ``FlowSQL/counts`` from the column `first` on; states without a task are absent.
+    /// Returns the values of ``GroupSQL/counts`` from the column `first` on; states without a task are absent.
     func counts(_ first: Int) throws(StoreError) -> [TaskState: Int] {
         var counts: [TaskState: Int] = [:]
         for (index, state) in TaskState.stored.enumerated() {
@@ -69,7 +83,7 @@ extension TaskStore {
     package func counts(owner: UInt32?) throws(StoreError) -> [TaskState: Int] {
         try read { database in
             try database.firstRow(
-                "SELECT \(FlowSQL.counts) FROM flow WHERE \(FlowSQL.visible) AND (?1 IS NULL OR owner = ?1)", [owner]
+                "SELECT \(GroupSQL.counts) FROM flow WHERE \(GroupSQL.visible) AND (?1 IS NULL OR owner = ?1)", [owner]
             ) { try $0.counts(0) } ?? [:]
         }
     }
@@ -77,7 +91,7 @@ extension TaskStore {
     /// Returns the batches that have tasks, by name. The query reads all of their tasks to add up the bytes.
     package func batches(owner: UInt32?) throws(StoreError) -> [BatchTotals] {
         try read { database in
-            let visible = "batch IS NOT NULL AND \(FlowSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)"
+            let visible = "batch IS NOT NULL AND \(GroupSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)"
             let bytes = try database.rows(
                 """
                 SELECT batch, sum(bytes_done), sum(bytes_total), sum(bytes_total IS NULL)
@@ -91,7 +105,7 @@ extension TaskStore {
             }
             let byBatch = Dictionary(bytes.map { ($0.batch, $0) }) { first, _ in first }
             return try database.rows(
-                "SELECT batch, \(FlowSQL.counts) FROM flow WHERE \(visible) GROUP BY batch ORDER BY batch", [owner]
+                "SELECT batch, \(GroupSQL.counts) FROM flow WHERE \(visible) GROUP BY batch ORDER BY batch", [owner]
             ) { row in
                 let batch = try row.text(0)
                 return BatchTotals(

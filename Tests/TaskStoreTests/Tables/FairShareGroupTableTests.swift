@@ -4,8 +4,8 @@ import Testing
 
 @testable import TaskStore
 
-@Suite("Flows and their counts")
-struct FlowTableTests {
+@Suite("Groups and their counts")
+struct FairShareGroupTableTests {
     /// Returns the stored counts and the actual ones.
     private func counts(_ fixture: StoreFixture) throws -> (kept: [[Int64]], true: [[Int64]]) {
         let states = TaskState.stored.map(\.rawValue)
@@ -21,7 +21,7 @@ struct FlowTableTests {
         }
     }
 
-    @Test("whatever happens to tasks, in 2,000 random steps, the counts are those of the tasks; empty flows are gone")
+    @Test("whatever happens to tasks, in 2,000 random steps, the counts are those of the tasks; empty groups are gone")
     func randomWalk() async throws {
         var generator = SeededGenerator(seed: 5)
         let fixture = try StoreFixture()
