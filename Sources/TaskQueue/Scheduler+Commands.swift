@@ -54,9 +54,9 @@ extension Scheduler {
     /// Clears the holds on the hosts of tasks that a user wants to start now, until the hosts request a hold again.
     func openHosts(of ids: [TaskID]) async {
         do throws(StoreError) {
-            let marks = try store.hostMarks(of: ids)
-            chooser.open(marks)
-            try await store.removeHolds(of: marks)
+            let fingerprints = try store.hostFingerprints(of: ids)
+            chooser.open(fingerprints)
+            try await store.removeHolds(of: fingerprints)
         } catch {
             if error != .closed {
                 logger.error("cannot open the hosts of resumed tasks", metadata: ["error": "\(error)"])

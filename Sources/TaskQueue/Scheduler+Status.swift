@@ -36,10 +36,10 @@ extension Scheduler {
             status.reason = .scheduled
             status.notBefore = pause.until
         } else if !closedHosts.isEmpty, let address = try? TaskAddress(parsing: record.specification.url) {
-            let mark = Mark.ofHost(address.hostKey)
-            guard closedHosts.contains(mark) else { return status }
+            let fingerprint = Fingerprint.ofHost(address.hostKey)
+            guard closedHosts.contains(fingerprint) else { return status }
             status.reason = .hostLimit
-            let hold = chooser.gate.hold(of: mark, now: now)
+            let hold = chooser.gate.hold(of: fingerprint, now: now)
             if hold > 0 { status.notBefore = clock.now().addingClamped(hold) }
         }
         return status

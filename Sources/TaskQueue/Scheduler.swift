@@ -415,8 +415,8 @@ package actor Scheduler {
         if report.error != nil { report.beganAnew = Self.beganAnew(task.work, ending) }
         let conclusion = RunOutcomePolicy(
             record: record, policy: settings.retry, now: clock.now(),
-            hold: chooser.gate.hold(of: task.place.hostMark, now: clock.monotonic()),
-            isHostAtWork: report.error != nil && isAtWork(task.place.hostMark, besides: task))
+            hold: chooser.gate.hold(of: task.place.hostFingerprint, now: clock.monotonic()),
+            isHostAtWork: report.error != nil && isAtWork(task.place.hostFingerprint, besides: task))
         guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
             return .checkpoint(record.id, progress)
         }
@@ -426,9 +426,9 @@ package actor Scheduler {
     }
 
     /// Whether another task is transferring data with a host.
-    private func isAtWork(_ hostMark: Int64, besides task: RunningTask) -> Bool {
+    private func isAtWork(_ hostFingerprint: Int64, besides task: RunningTask) -> Bool {
         running.values.contains {
-            $0.place.hostMark == hostMark && $0 !== task && !$0.isConcluding && !$0.isSilent
+            $0.place.hostFingerprint == hostFingerprint && $0 !== task && !$0.isConcluding && !$0.isSilent
                 && $0.progress.transferredBytes > 0
         }
     }

@@ -17,7 +17,7 @@ struct AccessRule: Sendable {
         let control = configuration.control
         func group(_ name: String, at key: String) throws(FileError) -> (gid: UInt32, members: Set<UInt32>) {
             if let found = Self.group(name) { return found }
-            throw configuration.marks.error(
+            throw configuration.positions.error(
                 at: key, "\(key): there is no group \(name) on this system; make it (groupadd) or name another")
         }
         daemonUser = environment.uid

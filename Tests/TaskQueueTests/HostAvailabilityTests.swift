@@ -28,16 +28,17 @@ struct HostAvailabilityTests {
         let (fixture, works) = try await works()
         var gate = HostAvailability(policy: Self.policy)
         gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 1_000)
-        #expect(gate.isClosed(works[0].hostMark, now: 1_000) && !gate.isClosed(works[1].hostMark, now: 1_000))
-        #expect(gate.closed(now: 1_000) == [works[0].hostMark])
+        #expect(
+            gate.isClosed(works[0].hostFingerprint, now: 1_000) && !gate.isClosed(works[1].hostFingerprint, now: 1_000))
+        #expect(gate.closed(now: 1_000) == [works[0].hostFingerprint])
         #expect(gate.nextOpening(now: 1_000) == 5_000)
-        #expect(!gate.isClosed(works[0].hostMark, now: 5_000) && gate.nextOpening(now: 5_000) == nil)
+        #expect(!gate.isClosed(works[0].hostFingerprint, now: 5_000) && gate.nextOpening(now: 5_000) == nil)
         gate.note(TransferError(.resolverUnavailable, "no name server"), of: works[0], now: 6_000)
         gate.networkChanged()
-        #expect(!gate.isClosed(works[0].hostMark, now: 6_000))
+        #expect(!gate.isClosed(works[0].hostFingerprint, now: 6_000))
         gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 7_000)
         gate.note(nil, of: works[0], now: 7_001)
-        #expect(!gate.isClosed(works[0].hostMark, now: 7_001))
+        #expect(!gate.isClosed(works[0].hostFingerprint, now: 7_001))
         await fixture.queue.stop()
     }
 
@@ -64,12 +65,12 @@ struct HostAvailabilityTests {
         chooser.noteAnswer(of: place)
         for error in [refused, here, elsewhere] {
             chooser.note(error, of: proxied, now: 0)
-            #expect(chooser.slots.mayStart(works[0].hostMark))
+            #expect(chooser.slots.mayStart(works[0].hostFingerprint))
         }
         chooser.note(elsewhere, of: works[0], now: 0)
-        #expect(chooser.slots.mayStart(works[0].hostMark))
+        #expect(chooser.slots.mayStart(works[0].hostFingerprint))
         chooser.note(refused, of: works[0], now: 0)
-        #expect(!chooser.slots.mayStart(works[0].hostMark))
+        #expect(!chooser.slots.mayStart(works[0].hostFingerprint))
         await fixture.queue.stop()
     }
 
@@ -78,15 +79,15 @@ struct HostAvailabilityTests {
         let (fixture, works) = try await works()
         var gate = HostAvailability(policy: Self.policy)
         for attempt in 1...5 {
-            #expect(!gate.isClosed(works[0].hostMark, now: 0), "\(attempt)")
+            #expect(!gate.isClosed(works[0].hostFingerprint, now: 0), "\(attempt)")
             gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: 0)
         }
-        #expect(gate.isClosed(works[0].hostMark, now: 0))
+        #expect(gate.isClosed(works[0].hostFingerprint, now: 0))
         let opening = try #require(gate.nextOpening(now: 0))
-        #expect(!gate.isClosed(works[0].hostMark, now: opening))
-        gate.enter(works[0].hostMark, now: opening)
+        #expect(!gate.isClosed(works[0].hostFingerprint, now: opening))
+        gate.enter(works[0].hostFingerprint, now: opening)
         // While one probe is pending, the other tasks wait.
-        #expect(gate.isClosed(works[0].hostMark, now: opening))
+        #expect(gate.isClosed(works[0].hostFingerprint, now: opening))
         gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: opening)
         #expect(try #require(gate.nextOpening(now: opening)) - opening > opening)
         await fixture.queue.stop()

@@ -11,7 +11,7 @@ struct ReadyWindowTests {
     }
 
     private func task(_ id: Int64, _ priority: TaskPriority = .normal, host: Int64 = 1) -> ReadyTask {
-        ReadyTask(id: TaskID(id), priority: priority.rank, position: id, hostMark: host)
+        ReadyTask(id: TaskID(id), priority: priority.rank, position: id, hostFingerprint: host)
     }
 
     /// Returns the order in which all tasks are taken while none ends.
@@ -100,8 +100,10 @@ struct ReadyWindowTests {
         window.set([group(1), group(2)])
         let none: Set<Int64> = []
         func lacking(_ closed: Set<Int64> = none, isUrgentOnly: Bool = false) -> [Int64] {
-            window.lacking(closed: closed, isUrgentOnly: isUrgentOnly) { task, _ in !closed.contains(task.hostMark) }
-                .map(\.id)
+            window.lacking(closed: closed, isUrgentOnly: isUrgentOnly) { task, _ in
+                !closed.contains(task.hostFingerprint)
+            }
+            .map(\.id)
         }
         #expect(lacking() == [1, 2])
         window.add([task(1), task(2)], to: 1, limit: 2, excludingHosts: [])

@@ -250,10 +250,10 @@ extension Configuration {
         case "mode": control.mode = value.mode()
         case "group":
             control.group = value.group()
-            marks.note("control.group", value)
+            positions.note("control.group", value)
         default:
             control.adminGroup = value.group()
-            marks.note("control.admin-group", value)
+            positions.note("control.admin-group", value)
         }
     }
 

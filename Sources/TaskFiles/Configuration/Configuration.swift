@@ -27,7 +27,7 @@ package struct Configuration: Sendable, Equatable {
 
     /// The directories and the certificate file that the configuration names, in the file's order.
     package var places: [Place] = []
-    package var marks = Marks()
+    package var positions = Positions()
 
     /// Creates a configuration with all defaults.
     package init() {}
@@ -71,7 +71,7 @@ package struct Configuration: Sendable, Equatable {
 
     /// Positions of keys in the file, for faults that are found after parsing. All instances compare equal, because the
     /// contents of a configuration do not depend on them.
-    package struct Marks: Sendable, Equatable {
+    package struct Positions: Sendable, Equatable {
         private var places: [String: (file: String, position: Position)] = [:]
 
         mutating func note(_ key: String, _ value: YAMLValue) { places[key] = value.place }
@@ -82,7 +82,7 @@ package struct Configuration: Sendable, Equatable {
             return FileError(file: place?.file ?? "", at: place?.position ?? Position(), message)
         }
 
-        package static func == (left: Marks, right: Marks) -> Bool { true }
+        package static func == (left: Positions, right: Positions) -> Bool { true }
     }
 
     package struct Downloads: Sendable, Equatable {

@@ -7,7 +7,7 @@ import Transfer
 /// times are monotonic.
 struct HostAvailability {
     private var standings: HostCircuitBreakers
-    /// The names of hosts with a remembered state, by ``TaskStore/ReadyTask/hostMark``.
+    /// The names of hosts with a remembered state, by ``TaskStore/ReadyTask/hostFingerprint``.
     private var names: [Int64: String] = [:]
     /// The hosts that were unreachable from this machine, with the time until which they are not retried without a
     /// notification.
@@ -30,11 +30,11 @@ struct HostAvailability {
     /// - Parameter error: the error; `nil` where the run succeeded.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         let witness = work.witness(of: error)
-        guard witness != .own else { return note(error, of: (work.hostMark, work.host), now: now) }
+        guard witness != .own else { return note(error, of: (work.hostFingerprint, work.host), now: now) }
         // The run says nothing about the task's own host, so another task may probe it.
-        leave(work.hostMark, now: now)
+        leave(work.hostFingerprint, now: now)
         guard case .other(let origin) = witness else { return }
-        note(error, of: (Mark.ofHost(origin), origin), isOwn: false, now: now)
+        note(error, of: (Fingerprint.ofHost(origin), origin), isOwn: false, now: now)
     }
 
     /// Records an outcome for a host.
@@ -42,34 +42,34 @@ struct HostAvailability {
     /// - Parameter isOwn: Whether the waiting tasks name the host themselves. A host that was reached by way of another
     ///   server is held back at most for the longest failure delay, and that hold is not stored.
     private mutating func note(
-        _ error: TransferError?, of place: (mark: Int64, host: String), isOwn: Bool = true, now: Milliseconds
+        _ error: TransferError?, of place: (fingerprint: Int64, host: String), isOwn: Bool = true, now: Milliseconds
     ) {
-        let mark = place.mark
+        let fingerprint = place.fingerprint
         if let error, RetryClass(error) == .whenNetworkChanges {
             if unreachable.count >= Self.unreachableLimit { unreachable.removeAll() }
-            unreachable[mark] = now + RunOutcomePolicy.networkDelay(standings.policy)
+            unreachable[fingerprint] = now + RunOutcomePolicy.networkDelay(standings.policy)
         } else if !unreachable.isEmpty {
-            unreachable[mark] = nil
+            unreachable[fingerprint] = nil
         }
         // Most hosts have no state that must be remembered.
-        if error == nil, names[mark] == nil { return }
-        let host = names[mark] ?? place.host
+        if error == nil, names[fingerprint] == nil { return }
+        let host = names[fingerprint] ?? place.host
         var retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
         if !isOwn { retryAfter = retryAfter.map { min($0, max(0, standings.policy.maximumDelay / 1_000)) } }
         _ = standings.note(HostCircuitBreakers.Outcome(error), of: host, retryAfter: retryAfter, now: now)
-        names[mark] = standings.knows(host) ? host : nil
+        names[fingerprint] = standings.knows(host) ? host : nil
         if isOwn, retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now),
             hold >= Self.lastingHold
         {
-            requests[mark] = (host, now + hold)
+            requests[fingerprint] = (host, now + hold)
         }
         // The standings forget hosts in favour of others when they are full.
         if names.count > 2 * HostCircuitBreakers.maximumHosts { names = names.filter { standings.knows($0.value) } }
     }
 
     /// Records that bytes are received from a host.
-    mutating func noteBytes(of mark: Int64) {
-        if let host = names[mark] { standings.noteBytes(of: host) }
+    mutating func noteBytes(of fingerprint: Int64) {
+        if let host = names[fingerprint] { standings.noteBytes(of: host) }
     }
 
     /// Forgets unreachable hosts after a network change, since they may be reachable now.
@@ -80,31 +80,33 @@ struct HostAvailability {
     /// - Parameter offset: the offset of the wall clock from the monotonic clock.
     mutating func takeRequests(offset: Milliseconds) -> [HostHold] {
         defer { requests.removeAll() }
-        return requests.map { HostHold(mark: $0.key, host: $0.value.host, until: $0.value.until.addingClamped(offset)) }
+        return requests.map {
+            HostHold(fingerprint: $0.key, host: $0.value.host, until: $0.value.until.addingClamped(offset))
+        }
     }
 
     /// Restores a stored delay that a host requested from this or an earlier daemon process.
     mutating func restore(_ hold: HostHold, offset: Milliseconds, now: Milliseconds) {
         standings.hold(hold.host, milliseconds: hold.until.subtractingClamped(offset).subtractingClamped(now), now: now)
-        if standings.knows(hold.host) { names[hold.mark] = hold.host }
+        if standings.knows(hold.host) { names[hold.fingerprint] = hold.host }
     }
 
     /// Opens a host that a user wants contacted now.
-    mutating func open(_ mark: Int64) {
-        unreachable[mark] = nil
-        requests[mark] = nil
-        if let host = names.removeValue(forKey: mark) { standings.forget(host) }
+    mutating func open(_ fingerprint: Int64) {
+        unreachable[fingerprint] = nil
+        requests[fingerprint] = nil
+        if let host = names.removeValue(forKey: fingerprint) { standings.forget(host) }
     }
 
     /// Returns the time until the host is contacted again by any task, in milliseconds.
-    func hold(of mark: Int64, now: Milliseconds) -> Milliseconds {
-        names[mark].map { standings.hold(of: $0, now: now) } ?? 0
+    func hold(of fingerprint: Int64, now: Milliseconds) -> Milliseconds {
+        names[fingerprint].map { standings.hold(of: $0, now: now) } ?? 0
     }
 
     /// Whether no task of the host may start now.
-    func isClosed(_ mark: Int64, now: Milliseconds) -> Bool {
-        if let until = unreachable[mark], until > now { return true }
-        guard let host = names[mark] else { return false }
+    func isClosed(_ fingerprint: Int64, now: Milliseconds) -> Bool {
+        if let until = unreachable[fingerprint], until > now { return true }
+        guard let host = names[fingerprint] else { return false }
         return standings.wait(of: host, now: now) > 0
     }
 
@@ -116,13 +118,13 @@ struct HostAvailability {
 
     /// Records that a task of the host starts. Where it is the probe of a recovering host, all other tasks wait for its
     /// result.
-    mutating func enter(_ mark: Int64, now: Milliseconds) {
-        if let host = names[mark] { _ = standings.admit(to: host, now: now) }
+    mutating func enter(_ fingerprint: Int64, now: Milliseconds) {
+        if let host = names[fingerprint] { _ = standings.admit(to: host, now: now) }
     }
 
     /// Records that a task learned nothing about the host, so another task may probe it.
-    mutating func leave(_ mark: Int64, now: Milliseconds) {
-        if let host = names[mark] { _ = standings.note(.unknown, of: host, now: now) }
+    mutating func leave(_ fingerprint: Int64, now: Milliseconds) {
+        if let host = names[fingerprint] { _ = standings.note(.unknown, of: host, now: now) }
     }
 
     /// Returns the monotonic time at which the first closed host opens by itself.

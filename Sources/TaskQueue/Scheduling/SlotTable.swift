@@ -2,7 +2,8 @@ import TaskModel
 import Transfer
 
 /// The counts of running tasks by host and of urgent tasks by owner, which decide whether a task may start. The type
-/// knows neither tasks nor the engine. Hosts are identified by their marks (``TaskStore/ReadyTask/hostMark``).
+/// knows neither tasks nor the engine. Hosts are identified by their fingerprints
+/// (``TaskStore/ReadyTask/hostFingerprint``).
 ///
 /// A slot is meant for a task that receives or sends data. A task without data for a while lends its slot to tasks of
 /// other hosts but keeps waiting. A host that accepts connections and never responds therefore does not block others.
@@ -45,7 +46,7 @@ struct SlotTable {
     /// - Parameter connections: Returns the maximum number of concurrent connections to a host.
     mutating func apply(activeTasks: Int, connections: (_ host: String) -> Int) {
         self.activeTasks = activeTasks
-        for (mark, host) in hosts { hosts[mark]?.limit = host.name.map(connections) }
+        for (fingerprint, host) in hosts { hosts[fingerprint]?.limit = host.name.map(connections) }
     }
 
     /// Whether a task of at least one host may start.

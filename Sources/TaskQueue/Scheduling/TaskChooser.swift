@@ -8,7 +8,7 @@ struct TaskChooser {
     /// A place held by a running task, for which other tasks wait.
     struct Place: Sendable, Equatable {
         var group: FairShareGroup.Key
-        var hostMark: Int64
+        var hostFingerprint: Int64
         /// Whether the task started without waiting for a slot.
         var isBeyond: Bool
         /// Whether the task started before all tasks that are not urgent.
@@ -101,7 +101,7 @@ struct TaskChooser {
             while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
                 guard let choice = try next(busy: busy, chosen: chosen.map(\.task.id), now: now) else { break }
                 let place = Place(
-                    group: choice.group.key, hostMark: choice.task.hostMark, isBeyond: !slots.hasRoom,
+                    group: choice.group.key, hostFingerprint: choice.task.hostFingerprint, isBeyond: !slots.hasRoom,
                     isUrgent: Self.isUrgent(choice.task, choice.group, slots))
                 take(place, now: now)
                 chosen.append((choice.task, place))
@@ -144,8 +144,8 @@ struct TaskChooser {
             let isUrgent = { (task: ReadyTask, group: FairShareGroup) in Self.isUrgent(task, group, slots) }
             let mayStart = { (task: ReadyTask, group: FairShareGroup) in
                 (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner))) && !busy.contains(task.id)
-                    && !unreadable.contains(task.id) && slots.mayStart(task.hostMark)
-                    && !gate.isClosed(task.hostMark, now: now)
+                    && !unreadable.contains(task.id) && slots.mayStart(task.hostFingerprint)
+                    && !gate.isClosed(task.hostFingerprint, now: now)
             }
             try readTasks(excluding: { busy.all.union(chosen) }, now: now, mayStart)
             if let choice = window.take(owners: owners, groups: groups, isUrgent: isUrgent, mayStart) { return choice }
@@ -224,8 +224,10 @@ struct TaskChooser {
     ///
     /// - Returns: `nil` where there is no slot, or the task's host is closed.
     mutating func place(of work: TaskWork, now: Milliseconds) -> Place? {
-        guard slots.hasRoom, slots.mayStart(work.hostMark), !gate.isClosed(work.hostMark, now: now) else { return nil }
-        let place = Place(group: .init(work.record), hostMark: work.hostMark, isBeyond: false)
+        guard slots.hasRoom, slots.mayStart(work.hostFingerprint), !gate.isClosed(work.hostFingerprint, now: now) else {
+            return nil
+        }
+        let place = Place(group: .init(work.record), hostFingerprint: work.hostFingerprint, isBeyond: false)
         take(place, now: now)
         know(work)
         return place
@@ -234,12 +236,12 @@ struct TaskChooser {
     /// Counts the place as taken by a task that is about to contact the host.
     private mutating func take(_ place: Place, now: Milliseconds) {
         reserve(place)
-        gate.enter(place.hostMark, now: now)
+        gate.enter(place.hostFingerprint, now: now)
     }
 
     /// Counts the place as taken without contacting the host.
     mutating func reserve(_ place: Place) {
-        slots.start(place.hostMark, beyond: place.isBeyond, urgentOf: place.isUrgent ? place.group.owner : nil)
+        slots.start(place.hostFingerprint, beyond: place.isBeyond, urgentOf: place.isUrgent ? place.group.owner : nil)
         owners.start(place.group.owner)
         groups.start(place.group)
     }
@@ -247,31 +249,31 @@ struct TaskChooser {
     /// Reverts ``take(_:now:)`` where the task does not start after all. Another task may then probe the host.
     private mutating func withdraw(_ place: Place, now: Milliseconds) {
         give(back: place)
-        gate.leave(place.hostMark, now: now)
+        gate.leave(place.hostFingerprint, now: now)
     }
 
     mutating func give(back place: Place, wasSilent: Bool = false) {
         slots.end(
-            place.hostMark, wasSilent: wasSilent, beyond: place.isBeyond,
+            place.hostFingerprint, wasSilent: wasSilent, beyond: place.isBeyond,
             urgentOf: place.isUrgent ? place.group.owner : nil)
         owners.end(place.group.owner)
         groups.end(place.group)
     }
 
     private mutating func know(_ work: TaskWork) {
-        slots.know(work.hostMark, name: work.host) { [settings] in settings.connections(ofHost: $0) }
+        slots.know(work.hostFingerprint, name: work.host) { [settings] in settings.connections(ofHost: $0) }
     }
 
     /// Records whether a task has been without data for a while.
     mutating func setSilent(_ isSilent: Bool, _ place: Place) {
-        slots.setSilent(isSilent, place.hostMark)
+        slots.setSilent(isSilent, place.hostFingerprint)
     }
 
     mutating func networkChanged() { gate.networkChanged() }
 
     /// Opens hosts that a user wants contacted now.
-    mutating func open(_ marks: Set<Int64>) {
-        for mark in marks { gate.open(mark) }
+    mutating func open(_ fingerprints: Set<Int64>) {
+        for fingerprint in fingerprints { gate.open(fingerprint) }
         invalidate()
     }
 
@@ -285,8 +287,8 @@ struct TaskChooser {
 
     /// Records that the host sends data.
     mutating func noteAnswer(of place: Place) {
-        slots.set(place.hostMark, isAnswering: true)
-        gate.noteBytes(of: place.hostMark)
+        slots.set(place.hostFingerprint, isAnswering: true)
+        gate.noteBytes(of: place.hostFingerprint)
     }
 
     /// Records how a run ended.
@@ -294,8 +296,8 @@ struct TaskChooser {
         gate.note(error, of: work, now: now)
         guard work.witness(of: error) == .own else { return }
         switch HostCircuitBreakers.Outcome(error) {
-        case .alive: slots.set(work.hostMark, isAnswering: true)
-        case .failed: slots.set(work.hostMark, isAnswering: false)
+        case .alive: slots.set(work.hostFingerprint, isAnswering: true)
+        case .failed: slots.set(work.hostFingerprint, isAnswering: false)
         case .unknown: break
         }
     }

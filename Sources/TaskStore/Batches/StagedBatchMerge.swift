@@ -205,20 +205,20 @@ struct StagedBatchMerge {
         return try known([id], in: database)[id]
     }
 
-    /// The keys and marks of a chunk's entries that become new tasks.
+    /// The keys and fingerprints of a chunk's entries that become new tasks.
     private struct Names {
-        private var marks: Set<Int64> = []
+        private var fingerprints: Set<Int64> = []
         private var keys: Set<String> = []
 
         /// Returns whether an entry may name the same task as one of the recorded entries.
         func mayHold(_ entry: StoredEntry) -> Bool {
             if let key = entry.key { return keys.contains(key) }
-            return entry.entryMark.map(marks.contains) ?? false
+            return entry.entryFingerprint.map(fingerprints.contains) ?? false
         }
 
         mutating func insert(_ entry: StoredEntry) {
             if let key = entry.key { keys.insert(key) }
-            if let mark = entry.entryMark { marks.insert(mark) }
+            if let fingerprint = entry.entryFingerprint { fingerprints.insert(fingerprint) }
         }
     }
 

@@ -165,7 +165,7 @@ extension Database {
         try run(
             "UPDATE task SET \(StoredEntry.assignments), path = coalesce(?, path) WHERE id = ?",
             StatementArguments(plan.after.arguments + [plan.path, id.rawValue]))
-        if plan.before.url != plan.after.url || plan.before.urlMark != plan.after.urlMark {
+        if plan.before.url != plan.after.url || plan.before.urlFingerprint != plan.after.urlFingerprint {
             try forgetSource(of: id)
             try run("UPDATE task SET found_checksum = NULL WHERE id = ?", [id.rawValue])
         }

@@ -88,7 +88,8 @@ extension Database {
                     """
                     SELECT 1 FROM past_entry WHERE owner = ? AND batch = ? AND entry_mark = ? AND key IS NULL
                         AND url = ? AND kind = ? AND output IS ? AND url_mark IS ? LIMIT 1
-                    """, [owner, batch, entry.entryMark, entry.url, entry.kind, entry.output, entry.urlMark]
+                    """,
+                    [owner, batch, entry.entryFingerprint, entry.url, entry.kind, entry.output, entry.urlFingerprint]
                 ) { _ in true }
             }
         return row ?? false

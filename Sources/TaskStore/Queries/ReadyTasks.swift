@@ -7,14 +7,14 @@ package struct ReadyTask: Sendable, Equatable {
     package var priority: Int
     /// The position within the priority.
     package var position: Int64
-    /// The host's mark; see ``TaskWork/hostMark``.
-    package var hostMark: Int64
+    /// The host's fingerprint; see ``TaskWork/hostFingerprint``.
+    package var hostFingerprint: Int64
 
-    package init(id: TaskID, priority: Int, position: Int64, hostMark: Int64) {
+    package init(id: TaskID, priority: Int, position: Int64, hostFingerprint: Int64) {
         self.id = id
         self.priority = priority
         self.position = position
-        self.hostMark = hostMark
+        self.hostFingerprint = hostFingerprint
     }
 }
 
@@ -89,7 +89,7 @@ extension TaskStore {
     /// and the order between hosts is lost.
     ///
     /// - Parameters:
-    ///   - excludingHosts: marks of hosts; see ``TaskWork/hostMark``.
+    ///   - excludingHosts: fingerprints of hosts; see ``TaskWork/hostFingerprint``.
     ///   - excluding: the running tasks, which are stored as ready.
     package func readyTasks(
         of group: Int64, limit: Int, excludingHosts: Set<Int64> = [], excluding: Set<TaskID> = []
@@ -149,7 +149,7 @@ extension ReadyTask: Comparable {
         id = try row.id(0)
         priority = try row.int(1)
         position = try row.integer(2)
-        hostMark = try row.integer(3)
+        hostFingerprint = try row.integer(3)
     }
 
     /// Orders tasks by their order of start.

@@ -6,8 +6,8 @@ import TaskModel
 /// This is a class because the data is large, is passed on many times, and never changes.
 package final class TaskWork: Sendable {
     package let record: TaskRecord
-    /// The mark of ``host`` (``Mark``), as in ``ReadyTask``.
-    package let hostMark: Int64
+    /// The fingerprint of ``host`` (``Fingerprint``), as in ``ReadyTask``.
+    package let hostFingerprint: Int64
     package let secrets: TaskSecrets
     package let resumeData: [UInt8]?
     /// Whether ``TaskStore/pieceHashes(of:)`` returns digests, which are too large to keep in memory for all waiting
@@ -27,7 +27,7 @@ package final class TaskWork: Sendable {
         secrets = try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets()
         resumeData = try row.bytesOrNil(TaskRecord.columnCount + 1)
         hasPieceHashes = try row.integer(TaskRecord.columnCount + 2) as Int64 != 0
-        hostMark = try row.integer(TaskRecord.columnCount + 3)
+        hostFingerprint = try row.integer(TaskRecord.columnCount + 3)
     }
 
     /// The scheme, name and port of the URL.

@@ -1,23 +1,23 @@
 import GRDB
 
 extension Schema {
-    /// Creates the flows between which the scheduler is fair, with the number of their tasks in each state.
+    /// Creates the table `flow` of the fair-share groups, with the number of their tasks in each state.
     ///
     /// A task's owner and batch determine its flow. A flow that belongs to a set (`set_id`) is hidden, with its tasks,
     /// until the set is committed, so that a million tasks become visible in one short transaction. Indexes contain
-    /// hosts as marks (``Mark``). A task's `position` leaves room between neighbours for moving other tasks there. One
-    /// row of the journal may stand for many tasks that were added together.
+    /// hosts as fingerprints (``Fingerprint``). A task's `position` leaves room between neighbours for moving other
+    /// tasks there. One row of the journal may stand for many tasks that were added together.
     @Sendable static func createFlows(_ database: Database) throws {
         database.add(
             function: DatabaseFunction("host_mark", argumentCount: 1) { values in
-                String.fromDatabaseValue(values[0]).map(Mark.ofHost)
+                String.fromDatabaseValue(values[0]).map(Fingerprint.ofHost)
             })
         database.add(
             function: DatabaseFunction("entry_mark", argumentCount: 4) { values in
                 guard let kind = String.fromDatabaseValue(values[0]), let url = String.fromDatabaseValue(values[1])
                 else { return nil }
-                return Mark.ofEntry(
-                    kind: kind, url: url, urlMark: Int64.fromDatabaseValue(values[2]),
+                return Fingerprint.ofEntry(
+                    kind: kind, url: url, urlFingerprint: Int64.fromDatabaseValue(values[2]),
                     output: String.fromDatabaseValue(values[3]))
             })
         defer {

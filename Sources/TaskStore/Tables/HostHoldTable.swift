@@ -3,15 +3,15 @@ import TaskModel
 
 /// A host to which no requests are made until a given time, because it asked for a delay.
 package struct HostHold: Sendable, Equatable {
-    /// The host's mark; see ``TaskWork/hostMark``.
-    package var mark: Int64
+    /// The host's fingerprint; see ``TaskWork/hostFingerprint``.
+    package var fingerprint: Int64
     /// The scheme, name and port.
     package var host: String
     /// The end of the hold in milliseconds since 1970.
     package var until: Milliseconds
 
-    package init(mark: Int64, host: String, until: Milliseconds) {
-        self.mark = mark
+    package init(fingerprint: Int64, host: String, until: Milliseconds) {
+        self.fingerprint = fingerprint
         self.host = host
         self.until = until
     }
@@ -25,27 +25,27 @@ extension TaskStore {
     package func holds(now: Milliseconds) throws(StoreError) -> [HostHold] {
         try read { database in
             try database.rows("SELECT mark, host, held_until FROM host_hold WHERE held_until > ?", [now]) { row in
-                HostHold(mark: try row.integer(0), host: try row.text(1), until: try row.integer(2))
+                HostHold(fingerprint: try row.integer(0), host: try row.text(1), until: try row.integer(2))
             }
         }
     }
 
     /// Removes the holds of hosts.
-    package func removeHolds(of marks: Set<Int64>) async throws(StoreError) {
-        guard !marks.isEmpty else { return }
-        try await writes.perform(weight: marks.count) { database in
-            for mark in marks { try database.run("DELETE FROM host_hold WHERE mark = ?", [mark]) }
+    package func removeHolds(of fingerprints: Set<Int64>) async throws(StoreError) {
+        guard !fingerprints.isEmpty else { return }
+        try await writes.perform(weight: fingerprints.count) { database in
+            for fingerprint in fingerprints { try database.run("DELETE FROM host_hold WHERE mark = ?", [fingerprint]) }
         }
     }
 
-    /// Returns the marks of the tasks' hosts.
-    package func hostMarks(of ids: [TaskID]) throws(StoreError) -> Set<Int64> {
-        let marks = try read { database in
+    /// Returns the fingerprints of the tasks' hosts.
+    package func hostFingerprints(of ids: [TaskID]) throws(StoreError) -> Set<Int64> {
+        let fingerprints = try read { database in
             try database.rows(
                 "SELECT DISTINCT host_mark FROM task WHERE id IN (SELECT value FROM json_each(?))", [Self.list(ids)]
             ) { try $0.integer(0) }
         }
-        return Set(marks)
+        return Set(fingerprints)
     }
 }
 
@@ -55,7 +55,7 @@ extension Database {
         for hold in holds {
             try run(
                 "INSERT OR REPLACE INTO host_hold (mark, host, held_until) VALUES (?, ?, ?)",
-                [hold.mark, hold.host, hold.until])
+                [hold.fingerprint, hold.host, hold.until])
         }
         try run(
             """

@@ -5,18 +5,19 @@ import TaskModel
 struct StoredEntry: Equatable {
     var kind: String
     var url: String
-    /// The mark that distinguishes URLs that differ only in their secrets.
-    var urlMark: Int64?
+    /// The fingerprint that distinguishes URLs that differ only in their secrets.
+    var urlFingerprint: Int64?
     var output: String?
     var directory: String?
     var priority: Int
     var key: String?
     /// The remaining fields as JSON; `nil` if they all have their default values.
     var specification: String?
-    /// The value of ``Mark/ofHost(_:)``.
-    var hostMark: Int64
-    /// The value of ``Mark/ofEntry(kind:url:urlMark:output:)`` for an entry that belongs to a batch and has no key.
-    var entryMark: Int64?
+    /// The value of ``Fingerprint/ofHost(_:)``.
+    var hostFingerprint: Int64
+    /// The value of ``Fingerprint/ofEntry(kind:url:urlFingerprint:output:)`` for an entry that belongs to a
+    /// batch and has no key.
+    var entryFingerprint: Int64?
     /// The batch; for a task it is stored in the group.
     var batch: String?
 
@@ -31,7 +32,7 @@ struct StoredEntry: Equatable {
 
     /// Creates the columns of a new task.
     ///
-    /// - Parameter identity: the store's identity, which serves as a salt for the mark.
+    /// - Parameter identity: the store's identity, which serves as a salt for the fingerprint.
     init(_ task: borrowing NewTask, identity: String) throws(StoreError) {
         var rests = Rests()
         try self.init(task, identity: identity, rests: &rests)
@@ -44,7 +45,7 @@ struct StoredEntry: Equatable {
         let asked = task.specification
         kind = asked.kind.rawValue
         url = asked.url
-        urlMark = task.secrets.url.map { Mark.ofSecretURL($0, identity: identity) }
+        urlFingerprint = task.secrets.url.map { Fingerprint.ofSecretURL($0, identity: identity) }
         output = asked.output
         directory = asked.directory
         priority = asked.priority.rank
@@ -52,13 +53,14 @@ struct StoredEntry: Equatable {
         key = asked.key
         // Most tasks have no other fields, and their rows are then read without decoding JSON.
         specification = try rests.text(of: asked)
-        hostMark = Mark.ofHost(task.host)
+        hostFingerprint = Fingerprint.ofHost(task.host)
         if let batch { setBatch(batch) }
     }
 
     mutating func setBatch(_ batch: String) {
         self.batch = batch
-        entryMark = key == nil ? Mark.ofEntry(kind: kind, url: url, urlMark: urlMark, output: output) : nil
+        entryFingerprint =
+            key == nil ? Fingerprint.ofEntry(kind: kind, url: url, urlFingerprint: urlFingerprint, output: output) : nil
     }
 
     /// Keeps the start time of the known entry if both entries give the same text relative to the current time, so that
@@ -102,20 +104,20 @@ struct StoredEntry: Equatable {
     init(_ row: RowReader, at first: Int) throws(StoreError) {
         kind = try row.text(first)
         url = try row.text(first + 1)
-        urlMark = try row.integerOrNil(first + 2)
+        urlFingerprint = try row.integerOrNil(first + 2)
         output = try row.textOrNil(first + 3)
         directory = try row.textOrNil(first + 4)
         priority = try row.int(first + 5)
         key = try row.textOrNil(first + 6)
         specification = try row.textOrNil(first + 7)
-        hostMark = try row.integer(first + 8)
-        entryMark = try row.integerOrNil(first + 9)
+        hostFingerprint = try row.integer(first + 8)
+        entryFingerprint = try row.integerOrNil(first + 9)
         batch = try row.textOrNil(first + 10)
     }
 
     /// The values of all columns except the batch.
     var arguments: [(any DatabaseValueConvertible)?] {
-        [kind, url, urlMark, output, directory, priority, key, specification, hostMark, entryMark]
+        [kind, url, urlFingerprint, output, directory, priority, key, specification, hostFingerprint, entryFingerprint]
     }
 
     /// Returns the complete specification, without the digests of pieces.
@@ -144,13 +146,13 @@ extension RowBinding {
     mutating func bind(_ entry: StoredEntry) {
         bind(entry.kind)
         bind(entry.url)
-        bind(entry.urlMark)
+        bind(entry.urlFingerprint)
         bind(entry.output)
         bind(entry.directory)
         bind(Int64(entry.priority))
         bind(entry.key)
         bind(entry.specification)
-        bind(entry.hostMark)
-        bind(entry.entryMark)
+        bind(entry.hostFingerprint)
+        bind(entry.entryFingerprint)
     }
 }

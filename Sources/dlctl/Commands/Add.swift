@@ -230,11 +230,11 @@ struct Add: DaemonCommand {
     /// Returns the tasks of a batch to wait for. With `--wait` these include tasks that an earlier call queued. Tasks
     /// that ended without success are included only if the file still names them.
     private func uncompleted(of batch: String, _ entries: [QueueEntry], _ client: ControlClient) throws -> [TaskID] {
-        let marks = Set(entries.compactMap { EntryMark($0.specification) })
+        let identities = Set(entries.compactMap { EntryIdentity($0.specification) })
         var ids: [TaskID] = []
         let states = TaskState.allCases.filter { $0 != .completed }
         try client.forEachPage(filter: TaskFilter(states: states, batch: batch)) { page in
-            ids += page.filter { !$0.state.isEnded || marks.contains(EntryMark($0)) }.map(\.id)
+            ids += page.filter { !$0.state.isEnded || identities.contains(EntryIdentity($0)) }.map(\.id)
             return true
         }
         return ids

@@ -65,7 +65,7 @@ struct TaskStoreSetsTests {
         var entries = three
         entries[0].specification.priority = .high
         entries[0].specification.checksum = "md5:00112233445566778899aabbccddeeff"
-        let before = try fixture.store.work(for: TaskID(1))?.hostMark
+        let before = try fixture.store.work(for: TaskID(1))?.hostFingerprint
         entries[0].host = "https://example.org:8443"
         entries[1].secrets.password = "new"
         let outcome = try await apply(entries, to: fixture)
@@ -73,7 +73,7 @@ struct TaskStoreSetsTests {
         let work = try #require(try fixture.store.work(for: TaskID(1)))
         #expect(work.record.specification.priority == .high)
         #expect(work.record.specification.checksum == "md5:00112233445566778899aabbccddeeff")
-        #expect(work.hostMark != before)
+        #expect(work.hostFingerprint != before)
         #expect(work.record.standing.state == .paused)
         #expect(work.record.bytesDone == 10)
         #expect(work.resumeData == [1])

@@ -11,8 +11,8 @@ struct ReadyTasksTests {
         return try #require(groups.first { $0.batch == batch }).id
     }
 
-    private func mark(_ fixture: StoreFixture, _ id: TaskID) throws -> Int64 {
-        try #require(try fixture.store.work(for: id)).hostMark
+    private func fingerprint(_ fixture: StoreFixture, _ id: TaskID) throws -> Int64 {
+        try #require(try fixture.store.work(for: id)).hostFingerprint
     }
 
     @Test("a group's tasks come by priority, then by position; only queued ones, without excluded hosts and tasks")
@@ -24,7 +24,7 @@ struct ReadyTasksTests {
             .sample("https://busy.example/4", host: "https://busy.example:443", priority: .now),
             .sample("https://example.org/5", priority: .high, standing: TaskLifecycle(paused: true)),
             .sample("https://example.org/6", batch: "b"))
-        let (group, busy) = (try group(fixture), try mark(fixture, ids[4]))
+        let (group, busy) = (try group(fixture), try fingerprint(fixture, ids[4]))
         func ready(_ limit: Int, hosts: Set<Int64> = [], tasks: Set<TaskID> = []) throws -> [TaskID] {
             try fixture.store.readyTasks(of: group, limit: limit, excludingHosts: hosts, excluding: tasks).map(\.id)
         }
@@ -65,7 +65,7 @@ struct ReadyTasksTests {
         let others = try await fixture.store.add(
             (0..<40).map { .sample("http://h\($0 % 20)/\($0)", host: "http://h\($0 % 20):80") }, now: 1
         ).map(\.id)
-        let excluded: Set<Int64> = [try mark(fixture, TaskID(1)), try mark(fixture, TaskID(2_001))]
+        let excluded: Set<Int64> = [try fingerprint(fixture, TaskID(1)), try fingerprint(fixture, TaskID(2_001))]
         let found = try fixture.store.readyTasks(of: try group(fixture), limit: 64, excludingHosts: excluded)
         #expect(found.map(\.id) == others)
         // The limit of 20 equals the number of other hosts; two tasks of each would exceed it.

@@ -47,7 +47,7 @@ struct SchemaTests {
         let group = try #require(try store.readyGroups(of: 1000, limit: 9).first { $0.batch == nil })
         let ready = try store.readyTasks(of: group.id, limit: 9)
         #expect(ready.map(\.id) == [TaskID(3), fresh])
-        #expect(ready[0].hostMark == Mark.ofHost("https://b.example:443"))
+        #expect(ready[0].hostFingerprint == Fingerprint.ofHost("https://b.example:443"))
 
         while try await store.sweep() {}
         let set = try await store.beginSet(owner: 1000, batch: "b")

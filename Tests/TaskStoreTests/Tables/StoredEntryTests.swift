@@ -29,12 +29,12 @@ struct StoredEntryTests {
     }
 
     @Test("URLs that differ in their secret alone are told apart")
-    func marks() throws {
+    func fingerprints() throws {
         func entry(_ url: String?) throws -> StoredEntry {
             try StoredEntry(.sample().with(secretURL: url), identity: "01234567")
         }
         #expect(try entry("https://example.org/a?token=1") == entry("https://example.org/a?token=1"))
         #expect(try entry("https://example.org/a?token=1") != entry("https://example.org/a?token=2"))
-        #expect(try entry(nil).urlMark == nil)
+        #expect(try entry(nil).urlFingerprint == nil)
     }
 }

@@ -392,17 +392,17 @@ import Testing
 
     @Test("a task shows which entry it came from, by its key or by kind and URL less what is secret")
     func marks() {
-        func mark(_ url: String, key: String? = nil, kind: TaskKind = .download) -> EntryMark? {
+        func mark(_ url: String, key: String? = nil, kind: TaskKind = .download) -> EntryIdentity? {
             var entry = TaskSpecification(kind: kind, url: url)
             entry.key = key
-            return EntryMark(entry)
+            return EntryIdentity(entry)
         }
         var task = sampleTask()
-        #expect(mark("https://me:secret@example.org/a.iso") == EntryMark(task))
-        #expect(mark("https://example.org/a.iso", kind: .upload) != EntryMark(task))
-        #expect(mark("https://example.org/a.iso", key: "k") != EntryMark(task))
+        #expect(mark("https://me:secret@example.org/a.iso") == EntryIdentity(task))
+        #expect(mark("https://example.org/a.iso", kind: .upload) != EntryIdentity(task))
+        #expect(mark("https://example.org/a.iso", key: "k") != EntryIdentity(task))
         task.key = "k"
-        #expect(mark("https://example.org/other", key: "k") == EntryMark(task))
+        #expect(mark("https://example.org/other", key: "k") == EntryIdentity(task))
         #expect(mark("no url") == nil)
     }
 

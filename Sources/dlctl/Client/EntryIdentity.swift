@@ -1,7 +1,7 @@
 import TaskModel
 
-/// A mark that links a task to the file entry it came from: the key, otherwise the kind and URL.
-enum EntryMark: Hashable {
+/// The identity that links a task to the file entry it came from: the key, otherwise the kind and URL.
+enum EntryIdentity: Hashable {
     case key(String)
     case address(TaskKind, url: String)
 

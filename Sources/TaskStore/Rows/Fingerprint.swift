@@ -1,26 +1,26 @@
 /// Short numbers that replace long texts in frequently read indexes: FNV-1a hashes of the texts' bytes.
 ///
-/// Two texts may have the same mark. A caller that needs certainty must compare the texts.
-package enum Mark {
-    /// Returns the mark of a host: scheme, name and port.
+/// Two texts may have the same fingerprint. A caller that needs certainty must compare the texts.
+package enum Fingerprint {
+    /// Returns the fingerprint of a host: scheme, name and port.
     package static func ofHost(_ host: String) -> Int64 {
         var hash = Hash()
         hash.add(host)
         return Int64(bitPattern: hash.value)
     }
 
-    /// Returns the mark of the fields that identify an entry of a queue file without a key.
-    static func ofEntry(kind: String, url: String, urlMark: Int64?, output: String?) -> Int64 {
+    /// Returns the fingerprint of the fields that identify an entry of a queue file without a key.
+    static func ofEntry(kind: String, url: String, urlFingerprint: Int64?, output: String?) -> Int64 {
         var hash = Hash()
         hash.add(kind)
         hash.add(url)
-        hash.add(urlMark.map { String($0) } ?? "")
+        hash.add(urlFingerprint.map { String($0) } ?? "")
         hash.add(output ?? "")
         return Int64(bitPattern: hash.value)
     }
 
-    /// Returns the mark of a URL that contains secrets, folded to 32 bits. This is enough to distinguish the entries of
-    /// one file, but too little to recover a secret; the mark is kept longer than the secret itself.
+    /// Returns the fingerprint of a URL that contains secrets, folded to 32 bits. This is enough to distinguish the
+    /// entries of one file, but too little to recover a secret; the fingerprint is kept longer than the secret itself.
     ///
     /// - Parameter identity: the store's identity, which serves as a salt.
     static func ofSecretURL(_ url: String, identity: String) -> Int64 {
