@@ -173,18 +173,18 @@ package struct QueueHandler: ControlHandler {
             }
         case .taskRemove(let selection): return try await remove(selection, caller)
         case .queueBegin(let parameters):
-            return QueueBeginResult(queue: try await queue.beginSet(batch: parameters.batch, by: caller))
+            return QueueBeginResult(queue: try await queue.beginStagedBatch(batch: parameters.batch, by: caller))
         case .queuePut(let parameters):
             let count = try await queue.put(parameters.queue, try prepare(parameters, caller), by: caller)
             return QueuePutResult(entries: count)
         case .queueCommit(let parameters):
-            let changes = try await queue.commitSet(
+            let changes = try await queue.commitStagedBatch(
                 parameters.queue, prune: parameters.prune ?? false, dryRun: parameters.dryRun ?? false, by: caller)
             return QueueCommitResult(
                 added: changes.added, updated: changes.updated, unchanged: changes.unchanged, pruned: changes.pruned,
                 ids: changes.ids.map { [TaskID($0.lowerBound), TaskID($0.upperBound)] })
         case .queueAbort(let parameters):
-            try await queue.abortSet(parameters.queue, by: caller)
+            try await queue.abortStagedBatch(parameters.queue, by: caller)
             return Acknowledgement()
         case .queueList:
             return QueueListResult(

@@ -21,12 +21,12 @@ package final class TaskQueue: Sendable {
     let placeGuard: PlaceGuard
     let passedSources: PassedSources
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
-    /// Whether the remains of finished sets are being deleted.
+    /// Whether the remains of finished staged batches are being deleted.
     let isSweeping = Mutex(false)
     /// A lock that serialises the moving and removing of part files.
     let placesOfParts = Turnstile()
-    /// The monotonic time of the last call for each open set.
-    let openSets = Mutex<[Int64: Milliseconds]>([:])
+    /// The monotonic time of the last call for each open staged batch.
+    let openStagedBatches = Mutex<[Int64: Milliseconds]>([:])
 
     /// Creates the queue.
     ///

@@ -11,7 +11,7 @@ package final class TaskStore: Sendable {
     static let logLimit = 64 << 20
 
     /// The maximum number of uncommitted sets per owner; beginning another drops the oldest.
-    package static let setsPerOwner = 8
+    package static let stagedBatchesPerOwner = 8
 
     let directory: String
     /// The database's identity, created with it: 8 hexadecimal digits, which are part of the names of part files.

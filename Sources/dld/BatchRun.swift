@@ -39,7 +39,7 @@ struct BatchRun: Sendable {
 
     /// - Parameter judgesPlaces: as for ``TaskQueue/apply(_:batch:receipt:judgesPlaces:by:)``.
     /// - Throws: ``FileError`` for an entry that the queue refuses, otherwise ``QueueError``.
-    func apply(to queue: TaskQueue, judgesPlaces: Bool = false) async throws -> SetChanges {
+    func apply(to queue: TaskQueue, judgesPlaces: Bool = false) async throws -> StagedBatchChanges {
         do throws(QueueError) {
             return try await queue.apply(
                 entries.map(\.specification), batch: batch, judgesPlaces: judgesPlaces, by: caller)

@@ -28,10 +28,10 @@ struct HousekeeperTests {
         let server = try ScriptedServer(["/a": [.status(200, body: "x")], "/b": [.status(200, body: "y")]])
         let fixture = try await QueueFixture { $0.historyCount = 1 }
         let entries = ["/a", "/b"].map { TaskSpecification(url: server.url($0)) }
-        func apply() async throws -> SetChanges {
-            let set = try await fixture.queue.beginSet(batch: "nightly", by: QueueFixture.me)
+        func apply() async throws -> StagedBatchChanges {
+            let set = try await fixture.queue.beginStagedBatch(batch: "nightly", by: QueueFixture.me)
             _ = try await fixture.queue.put(set, entries, by: QueueFixture.me)
-            return try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
+            return try await fixture.queue.commitStagedBatch(set, prune: false, dryRun: false, by: QueueFixture.me)
         }
         #expect(try await apply().added == 2)
         try await eventually(that: "one of two is let go of") {

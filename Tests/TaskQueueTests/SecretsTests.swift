@@ -151,7 +151,7 @@ struct SecretsTests {
     func set(end: String) async throws {
         let fixture = try await fixture()
         func put(_ note: String) async throws -> Int64 {
-            let set = try await fixture.queue.beginSet(batch: "b", by: Self.me)
+            let set = try await fixture.queue.beginStagedBatch(batch: "b", by: Self.me)
             let entries = Self.ways.map { way in
                 var task = TaskSpecification(kind: way.kind, url: "http://127.0.0.1:9/a")
                 if way.kind == .upload { task.file = fixture.directory.file("source") }
@@ -165,14 +165,14 @@ struct SecretsTests {
         }
         let set = try await put("")
         if end == "abort" {
-            try await fixture.queue.abortSet(set, by: Self.me)
+            try await fixture.queue.abortStagedBatch(set, by: Self.me)
         } else {
-            let changes = try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: Self.me)
+            let changes = try await fixture.queue.commitStagedBatch(set, prune: false, dryRun: false, by: Self.me)
             #expect(changes.added == Self.ways.count)
         }
         if end == "change" {
             let second = try await put("-new")
-            let changes = try await fixture.queue.commitSet(second, prune: false, dryRun: false, by: Self.me)
+            let changes = try await fixture.queue.commitStagedBatch(second, prune: false, dryRun: false, by: Self.me)
             #expect(changes.updated == Self.ways.count)
         }
         // The rest of an aborted or committed set is removed in the background.

@@ -210,7 +210,7 @@ struct DropIntake: Sendable {
     /// The maximum number of id ranges listed in a note.
     private static let shownRanges = 100
 
-    private static func note(_ receipt: SetReceipt, batch: String?) -> String {
+    private static func note(_ receipt: StagedBatchReceipt, batch: String?) -> String {
         let ids = receipt.ids.prefix(shownRanges).compactMap { range -> String? in
             guard let first = range.first, let last = range.last else { return nil }
             return first == last ? "\(first)" : "\(first)-\(last)"

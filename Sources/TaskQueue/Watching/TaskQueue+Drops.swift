@@ -1,20 +1,20 @@
 import TaskModel
 import TaskStore
 
-// Idempotent application of sets, for callers that cannot know whether an earlier attempt was committed.
+// Idempotent application of staged batches, for callers that cannot know whether an earlier attempt was committed.
 extension TaskQueue {
     /// Applies entries atomically, and writes a receipt in the same commit.
     ///
     /// - Parameters: as for ``apply(_:batch:receipt:by:)``.
     func applyOnce(
         _ entries: [TaskSpecification], batch: String?, receipt: String, by caller: Caller
-    ) async throws(QueueError) -> SetReceipt {
-        guard !entries.isEmpty else { return SetReceipt() }
+    ) async throws(QueueError) -> StagedBatchReceipt {
+        guard !entries.isEmpty else { return StagedBatchReceipt() }
         _ = try await apply(entries, batch: batch, receipt: receipt, by: caller)
-        return try self.receipt(receipt) ?? SetReceipt()
+        return try self.receipt(receipt) ?? StagedBatchReceipt()
     }
 
-    func receipt(_ name: String) throws(QueueError) -> SetReceipt? {
+    func receipt(_ name: String) throws(QueueError) -> StagedBatchReceipt? {
         try stored { () throws(StoreError) in try store.receipt(name) }
     }
 

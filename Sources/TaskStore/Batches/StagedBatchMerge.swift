@@ -1,8 +1,8 @@
 import GRDB
 import TaskModel
 
-/// The result of applying a set.
-package struct SetOutcome: Sendable, Equatable {
+/// The result of applying a staged batch.
+package struct StagedBatchOutcome: Sendable, Equatable {
     package var added = 0
     package var updated = 0
     package var unchanged = 0
@@ -27,13 +27,13 @@ package struct SetOutcome: Sendable, Equatable {
     }
 }
 
-/// The application of one set of staged entries to the existing tasks.
+/// The application of one staged batch to the existing tasks.
 struct StagedBatchMerge {
     /// The maximum number of entries read at once, and their approximate number of bytes, so that the memory use of a
-    /// commit does not grow with the set.
+    /// commit does not grow with the staged batch.
     private static let (chunk, chunkBytes) = (500, 1 << 20 as Int64)
 
-    let set: Int64
+    let stagedBatch: Int64
     let owner: UInt32
     let batch: String?
     let now: Milliseconds
@@ -63,7 +63,7 @@ struct StagedBatchMerge {
             """
         /// The query for the task that the entry ?3 names.
         static let namedByOne = "SELECT \(named) FROM staged_entry AS staged WHERE id = ?3"
-        /// The query for up to ?5 entries of the set ?3 after the entry ?4.
+        /// The query for up to ?5 entries of the staged batch ?3 after the entry ?4.
         static let query = """
             SELECT \(StoredEntry.columnsWithBatch), id, path, state, reason, not_before, secrets,
                 EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = staged.id), \(named)
@@ -109,8 +109,8 @@ struct StagedBatchMerge {
         }
     }
 
-    func run(in database: Database, prune: Bool) throws -> SetOutcome {
-        var outcome = SetOutcome()
+    func run(in database: Database, prune: Bool) throws -> StagedBatchOutcome {
+        var outcome = StagedBatchOutcome()
         try takeInPlace(in: database, to: &outcome)
         var additions: [Entry] = []
         // Most owners have no past entries, which makes a query per entry unnecessary.
@@ -118,7 +118,8 @@ struct StagedBatchMerge {
         var last: Int64 = 0
         while true {
             let entries = try database.rows(
-                Entry.query, [owner, batch, set, last, Self.chunk], within: Self.chunkBytes, \.bytes, Entry.init)
+                Entry.query, [owner, batch, stagedBatch, last, Self.chunk], within: Self.chunkBytes, \.bytes, Entry.init
+            )
             guard let newest = entries.last else { break }
             last = newest.id
             var tasks = try self.known(entries.compactMap(\.task), in: database)
@@ -152,16 +153,16 @@ struct StagedBatchMerge {
     }
 
     /// Makes the tasks visible that were already inserted, and records their events.
-    private func takeInPlace(in database: Database, to outcome: inout SetOutcome) throws {
+    private func takeInPlace(in database: Database, to outcome: inout StagedBatchOutcome) throws {
         let ranges = try database.rows(
-            "SELECT first, last, state, reason FROM staged_range WHERE set_id = ? ORDER BY first", [set]
+            "SELECT first, last, state, reason FROM staged_range WHERE set_id = ? ORDER BY first", [stagedBatch]
         ) { row in
             let (first, last) = (try row.integer(0), try row.integer(1))
-            guard first <= last else { throw StoreError.corrupt("a set has tasks that there are not") }
+            guard first <= last else { throw StoreError.corrupt("a staged batch has tasks that there are not") }
             return TaskRange(ids: first...last, state: try row.word(2), reason: try row.wordOrNil(3))
         }
         guard !ranges.isEmpty else { return }
-        try database.run("UPDATE flow SET set_id = NULL WHERE set_id = ?", [set])
+        try database.run("UPDATE flow SET set_id = NULL WHERE set_id = ?", [stagedBatch])
         for range in ranges {
             try database.journalAdded(range, owner: owner, at: now)
             outcome.add(range.ids)
@@ -169,7 +170,7 @@ struct StagedBatchMerge {
     }
 
     private func apply(
-        _ entry: Entry, to known: Known, in database: Database, _ outcome: inout SetOutcome
+        _ entry: Entry, to known: Known, in database: Database, _ outcome: inout StagedBatchOutcome
     ) throws {
         var entry = entry
         try entry.stored.keepStart(of: known.stored)
@@ -226,7 +227,7 @@ struct StagedBatchMerge {
     ///
     /// - Parameter notes: whether to record in each staged entry the task that was created from it.
     private func add(
-        _ additions: inout [Entry], in database: Database, to outcome: inout SetOutcome, notes: Bool
+        _ additions: inout [Entry], in database: Database, to outcome: inout StagedBatchOutcome, notes: Bool
     ) throws {
         let entries = additions
         additions = []
@@ -311,7 +312,7 @@ struct StagedBatchMerge {
         }
     }
 
-    private func prune(_ batch: String, in database: Database, to outcome: inout SetOutcome) throws {
+    private func prune(_ batch: String, in database: Database, to outcome: inout StagedBatchOutcome) throws {
         let unnamed = try database.rows(
             """
             SELECT \(TaskHead.columns) FROM \(GroupSQL.tasks)
@@ -319,7 +320,7 @@ struct StagedBatchMerge {
                 AND state NOT IN ('completed', 'failed', 'cancelled')
                 AND task.id NOT IN (SELECT task_id FROM staged_entry WHERE set_id = ? AND task_id IS NOT NULL)
             ORDER BY task.id
-            """, [owner, batch, set], TaskHead.init)
+            """, [owner, batch, stagedBatch], TaskHead.init)
         for head in unnamed {
             try database.apply(.cancel, to: head, now: now)
             outcome.pruned += 1

@@ -11,15 +11,15 @@ package struct Quota: Sendable, Equatable {
     /// The maximum number of bytes that the records of one owner's tasks may take up.
     package var recordsPerOwner: Int64
 
-    /// The maximum number of bytes of the entries of a set that are compared with tasks at the commit. The comparison
-    /// is a single transaction that blocks all other writers.
-    package var entriesPerSet: Int64
+    /// The maximum number of bytes of the entries of a staged batch that are compared with tasks at the commit. The
+    /// comparison is a single transaction that blocks all other writers.
+    package var entriesPerStagedBatch: Int64
 
     package init(
         tasksPerOwner: Int = .max, tasksPerBatch: Int? = nil, recordsPerOwner: Int64 = .max,
-        entriesPerSet: Int64 = 256 << 20
+        entriesPerStagedBatch: Int64 = 256 << 20
     ) {
-        self.entriesPerSet = entriesPerSet
+        self.entriesPerStagedBatch = entriesPerStagedBatch
         self.tasksPerOwner = tasksPerOwner
         self.tasksPerBatch = tasksPerBatch
         self.recordsPerOwner = recordsPerOwner
@@ -41,18 +41,18 @@ extension Database {
         }
     }
 
-    /// Checks the size of a set's entries.
+    /// Checks the size of a staged batch's entries.
     ///
-    /// - Parameter bytes: the number of bytes in one set.
+    /// - Parameter bytes: the number of bytes in one staged batch.
     func check(entries bytes: Int64, within quota: Quota) throws {
-        guard bytes > quota.entriesPerSet else { return }
+        guard bytes > quota.entriesPerStagedBatch else { return }
         throw StoreError.quota(
             "the entries of one queue file (URLs, header fields, cookies, forms and so on) may take up "
-                + "\(quota.entriesPerSet) bytes where it has a batch or keys, and these would take up \(bytes); divide it "
+                + "\(quota.entriesPerStagedBatch) bytes where it has a batch or keys, and these would take up \(bytes); divide it "
                 + "into several with a batch each")
     }
 
-    /// Checks an owner's uncommitted sets: all of them together are limited like the owner's tasks.
+    /// Checks an owner's uncommitted staged batches: all of them together are limited like the owner's tasks.
     func checkStaged(_ quota: Quota, of owner: UInt32) throws {
         guard quota.tasksPerOwner < .max || quota.recordsPerOwner < .max else { return }
         let staged = try firstRow(

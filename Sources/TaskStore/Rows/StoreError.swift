@@ -17,8 +17,8 @@ package enum StoreError: Error, Sendable, Equatable {
     case busy
     /// The system failed to open, read or write the file.
     case io(String)
-    /// The set of staged entries does not exist, or belongs to another user.
-    case unknownSet(Int64)
+    /// The staged batch does not exist, or belongs to another user.
+    case unknownStagedBatch(Int64)
     /// A limit on the number or size of tasks would be exceeded; the text names the limit.
     case quota(String)
     /// A task would depend on itself; the text names the dependency that would close the cycle.
@@ -52,8 +52,8 @@ extension StoreError: CustomStringConvertible {
             "another process holds the database; stop it and try again"
         case .io(let message):
             "the database cannot be read or written (\(message)); check the disk and the state directory's permissions"
-        case .unknownSet(let set):
-            "there is no queue \(set) to be committed; begin a new one"
+        case .unknownStagedBatch(let stagedBatch):
+            "there is no queue \(stagedBatch) to be committed; begin a new one"
         case .quota(let message), .cycle(let message), .displaced(let message), .missing(let message): message
         case .closed:
             "the store is closed because the daemon ends; try again when it runs"

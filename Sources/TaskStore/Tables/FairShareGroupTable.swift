@@ -29,7 +29,7 @@ package struct FairShareGroup: Sendable, Equatable {
     }
 }
 
-/// SQL fragments for queries. A group of an uncommitted set is hidden, together with its tasks.
+/// SQL fragments for queries. A group of an uncommitted staged batch is hidden, together with its tasks.
 enum GroupSQL {
     static let visible = "flow.set_id IS NULL"
     /// The visible tasks, joined with their group; the join order makes SQLite look up the task first.
@@ -46,14 +46,14 @@ extension TaskState {
 extension Database {
     /// Returns the id of the group of an owner's batch and creates the group if needed.
     ///
-    /// - Parameter set: the set that the group belongs to, which makes it hidden.
-    func group(owner: UInt32, batch: String?, set: Int64? = nil) throws -> Int64 {
+    /// - Parameter stagedBatch: the staged batch that the group belongs to, which makes it hidden.
+    func group(owner: UInt32, batch: String?, stagedBatch: Int64? = nil) throws -> Int64 {
         let found = try firstRow(
             "SELECT id FROM flow WHERE owner = ? AND batch IS ? AND set_id IS ? ORDER BY id LIMIT 1",
-            [owner, batch, set]
+            [owner, batch, stagedBatch]
         ) { try $0.integer(0) }
         if let found { return found }
-        try run("INSERT INTO flow (owner, batch, set_id) VALUES (?, ?, ?)", [owner, batch, set])
+        try run("INSERT INTO flow (owner, batch, set_id) VALUES (?, ?, ?)", [owner, batch, stagedBatch])
         return lastInsertedRowID
     }
 

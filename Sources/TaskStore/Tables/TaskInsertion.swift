@@ -54,10 +54,10 @@ extension Database {
 
     /// Inserts tasks with consecutive ids, without events. The tasks' keys, if any, must not be in use.
     ///
-    /// - Parameter set: the set that the tasks belong to, which makes them hidden.
+    /// - Parameter stagedBatch: the staged batch that the tasks belong to, which makes them hidden.
     /// - Returns: the inserted ranges, in order; empty if `tasks` is empty.
     func insert(
-        _ tasks: ArraySlice<FreshTask>, owner: UInt32, set: Int64? = nil, now: Milliseconds
+        _ tasks: ArraySlice<FreshTask>, owner: UInt32, stagedBatch: Int64? = nil, now: Milliseconds
     ) throws -> [TaskRange] {
         guard !tasks.isEmpty else { return [] }
         let first = try newestNumber(in: "task") + 1
@@ -72,7 +72,7 @@ extension Database {
             // Consecutive tasks mostly belong to the same batch.
             if index == tasks.startIndex || tasks[index].entry.batch != tasks[index - 1].entry.batch {
                 let batch = tasks[index].entry.batch
-                group = try groups[batch] ?? self.group(owner: owner, batch: batch, set: set)
+                group = try groups[batch] ?? self.group(owner: owner, batch: batch, stagedBatch: stagedBatch)
                 groups[batch] = group
             }
             let standing = tasks[index].standing

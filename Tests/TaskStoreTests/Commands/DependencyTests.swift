@@ -124,9 +124,9 @@ struct DependencyTests {
         func apply(_ key: String, after: TaskID) async throws {
             var task = NewTask.sample(key: key, standing: TaskLifecycle(follows: true))
             task.specification.afterTask = after
-            let set = try await fixture.store.beginSet(owner: 1000, batch: "b")
+            let set = try await fixture.store.beginStagedBatch(owner: 1000, batch: "b")
             _ = try await fixture.store.put(set, [task], now: 1)
-            _ = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+            _ = try await fixture.store.commitStagedBatch(set, owner: 1000, prune: false, dryRun: false, now: 1)
             _ = try await fixture.store.settleDependencies(now: 9_000)
         }
         func id(_ key: String) throws -> TaskID {
@@ -152,9 +152,9 @@ struct DependencyTests {
         func apply(_ priority: TaskPriority) async throws {
             var task = NewTask.sample(key: "k", priority: priority, standing: TaskLifecycle(follows: true))
             task.specification.afterTask = first
-            let set = try await fixture.store.beginSet(owner: 1000, batch: "b")
+            let set = try await fixture.store.beginStagedBatch(owner: 1000, batch: "b")
             _ = try await fixture.store.put(set, [task], now: 1)
-            _ = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+            _ = try await fixture.store.commitStagedBatch(set, owner: 1000, prune: false, dryRun: false, now: 1)
             _ = try await fixture.store.settleDependencies(now: 9_000)
         }
         try await apply(.low)

@@ -85,13 +85,13 @@ struct OwnerRecordsTests {
     }
 
     @Test("A31: sets count with what is put in its place and what they change, and no more once they are gone")
-    func sets() async throws {
+    func stagedBatches() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
-        func apply(_ tasks: [NewTask], batch: String?) async throws -> SetOutcome {
-            let set = try await store.beginSet(owner: 1000, batch: batch)
-            _ = try await store.put(set, tasks, now: 1)
-            return try await store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+        func apply(_ tasks: [NewTask], batch: String?) async throws -> StagedBatchOutcome {
+            let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: batch)
+            _ = try await store.put(stagedBatch, tasks, now: 1)
+            return try await store.commitStagedBatch(stagedBatch, owner: 1000, prune: false, dryRun: false, now: 1)
         }
         #expect(try await apply([.sample(), .sample(key: "k").with(password: "p")], batch: nil).added == 2)
         let plain = try expectSum(store, "no batch")
@@ -104,10 +104,10 @@ struct OwnerRecordsTests {
         #expect(try await apply([entry.with(password: "p")], batch: "b").updated == 1)
         let before = try expectSum(store, "changed")
         #expect(before > first)
-        let set = try await store.beginSet(owner: 1000, batch: nil)
-        _ = try await store.put(set, [.sample(), .sample(key: "l")], now: 1)
+        let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: nil)
+        _ = try await store.put(stagedBatch, [.sample(), .sample(key: "l")], now: 1)
         #expect(try expectSum(store, "hidden") > before)
-        try await store.abortSet(set)
+        try await store.abortStagedBatch(stagedBatch)
         while try await store.sweep() {}
         #expect(try expectSum(store, "swept") == before)
     }
@@ -145,17 +145,18 @@ struct OwnerRecordsTests {
             _ = try await update([ids[1]], headers: [field], in: store, quota: quota)
         }
         await expectRefusal("a set without a batch") {
-            let set = try await store.beginSet(owner: 1000, batch: nil)
-            _ = try await store.put(set, try store.prepare([large]), quota: quota, now: 1)
+            let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: nil)
+            _ = try await store.put(stagedBatch, try store.prepare([large]), quota: quota, now: 1)
         }
         await expectRefusal("a batch") {
-            let set = try await store.beginSet(owner: 1000, batch: "b")
-            _ = try await store.put(set, try store.prepare([large]), quota: quota, now: 1)
-            _ = try await store.commitSet(set, owner: 1000, prune: false, dryRun: false, quota: quota, now: 1)
+            let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: "b")
+            _ = try await store.put(stagedBatch, try store.prepare([large]), quota: quota, now: 1)
+            _ = try await store.commitStagedBatch(
+                stagedBatch, owner: 1000, prune: false, dryRun: false, quota: quota, now: 1)
         }
         await expectRefusal("entries that are staged") {
-            let set = try await store.beginSet(owner: 1000, batch: "c")
-            for _ in 0..<3 { _ = try await store.put(set, try store.prepare([large]), quota: quota, now: 1) }
+            let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: "c")
+            for _ in 0..<3 { _ = try await store.put(stagedBatch, try store.prepare([large]), quota: quota, now: 1) }
         }
         #expect(try store.recordBytes(of: 1000) == before && found(1000, store) == before)
         #expect(try store.counts(owner: nil) == [.queued: 2])

@@ -50,10 +50,10 @@ struct SchemaTests {
         #expect(ready[0].hostFingerprint == Fingerprint.ofHost("https://b.example:443"))
 
         while try await store.sweep() {}
-        let set = try await store.beginSet(owner: 1000, batch: "b")
+        let set = try await store.beginStagedBatch(owner: 1000, batch: "b")
         let entries = [NewTask.sample("https://a.example/1", output: "one"), .sample("https://a.example/2")]
         _ = try await store.put(set, entries, now: 9)
-        let outcome = try await store.commitSet(set, owner: 1000, prune: true, dryRun: true, now: 9)
+        let outcome = try await store.commitStagedBatch(set, owner: 1000, prune: true, dryRun: true, now: 9)
         #expect(outcome.added == 0 && outcome.pruned == 0)
     }
 

@@ -59,9 +59,9 @@ struct FairShareGroupTableTests {
     func moves() async throws {
         let fixture = try StoreFixture()
         _ = try await fixture.add(.sample(key: "k", batch: "a"))
-        let set = try await fixture.store.beginSet(owner: 1000, batch: "b")
+        let set = try await fixture.store.beginStagedBatch(owner: 1000, batch: "b")
         _ = try await fixture.store.put(set, [.sample(key: "k")], now: 1)
-        _ = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+        _ = try await fixture.store.commitStagedBatch(set, owner: 1000, prune: false, dryRun: false, now: 1)
         #expect(
             try fixture.store.batches(owner: nil) == [
                 BatchTotals(batch: "b", counts: [.queued: 1], bytesDone: 0, bytesTotal: nil)

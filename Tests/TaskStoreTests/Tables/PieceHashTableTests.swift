@@ -27,11 +27,12 @@ struct PieceHashTableTests {
 
     private func apply(
         _ tasks: [NewTask], to fixture: StoreFixture, batch: String? = nil, dryRun: Bool = false
-    ) async throws -> SetOutcome {
-        let set = try await fixture.store.beginSet(owner: 1000, batch: batch)
-        _ = try await fixture.store.put(set, tasks, now: 1_000)
-        let outcome = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: dryRun, now: 5_000)
-        if dryRun { try await fixture.store.abortSet(set) }
+    ) async throws -> StagedBatchOutcome {
+        let stagedBatch = try await fixture.store.beginStagedBatch(owner: 1000, batch: batch)
+        _ = try await fixture.store.put(stagedBatch, tasks, now: 1_000)
+        let outcome = try await fixture.store.commitStagedBatch(
+            stagedBatch, owner: 1000, prune: false, dryRun: dryRun, now: 5_000)
+        if dryRun { try await fixture.store.abortStagedBatch(stagedBatch) }
         return outcome
     }
 
@@ -73,7 +74,7 @@ struct PieceHashTableTests {
         let fixture = try StoreFixture()
         _ = try await fixture.add("https://example.org/before")
         let tasks = (0..<5).map { Self.task("https://example.org/\($0)", $0 % 2 == 0 ? nil : Self.pieces($0)) }
-        #expect(try await apply(tasks, to: fixture) == SetOutcome(added: 5, idRanges: [2...6]))
+        #expect(try await apply(tasks, to: fixture) == StagedBatchOutcome(added: 5, idRanges: [2...6]))
         for mark in 0..<5 {
             let kept = try fixture.store.pieceHashes(of: TaskID(Int64(mark) + 2))
             #expect(kept == (mark % 2 == 0 ? nil : Self.pieces(UInt8(mark))))
@@ -84,7 +85,7 @@ struct PieceHashTableTests {
     @Test("in a batch they are compared, and a changed entry takes over what it says", arguments: [nil, "k"])
     func batch(key: String?) async throws {
         let fixture = try StoreFixture()
-        func apply(_ pieces: PieceHashes?, dryRun: Bool = false) async throws -> SetOutcome {
+        func apply(_ pieces: PieceHashes?, dryRun: Bool = false) async throws -> StagedBatchOutcome {
             try await self.apply(
                 [Self.task("https://example.org/a", key: key, pieces)], to: fixture, batch: "b", dryRun: dryRun)
         }
@@ -107,10 +108,10 @@ struct PieceHashTableTests {
     @Test("a set that is given up takes them along")
     func abandoned() async throws {
         let fixture = try StoreFixture()
-        let set = try await fixture.store.beginSet(owner: 1000, batch: nil)
-        _ = try await fixture.store.put(set, [Self.task("https://example.org/a", Self.pieces(1))], now: 1_000)
+        let stagedBatch = try await fixture.store.beginStagedBatch(owner: 1000, batch: nil)
+        _ = try await fixture.store.put(stagedBatch, [Self.task("https://example.org/a", Self.pieces(1))], now: 1_000)
         #expect(try rows(fixture) == 1)
-        try await fixture.store.abortSet(set)
+        try await fixture.store.abortStagedBatch(stagedBatch)
         while try await fixture.store.sweep() {}
         #expect(try rows(fixture) == 0)
     }

@@ -108,15 +108,15 @@ struct CommitBudgetTests {
     func sweep() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
-        let set = try await store.beginSet(owner: 1000, batch: nil)
+        let set = try await store.beginStagedBatch(owner: 1000, batch: nil)
         for number in 0..<20 { _ = try await store.put(set, [Self.large(number)], now: 1) }
-        try await store.abortSet(set)
+        try await store.abortStagedBatch(set)
         let sizes = observing(fixture)
         while try await store.sweep() {}
         expectShort(sizes, total: 20, "hidden tasks")
-        let batch = try await store.beginSet(owner: 1000, batch: "b")
+        let batch = try await store.beginStagedBatch(owner: 1000, batch: "b")
         for number in 0..<20 { _ = try await store.put(batch, [Self.large(number)], now: 1) }
-        try await store.abortSet(batch)
+        try await store.abortStagedBatch(batch)
         var parts = 0
         while try await store.sweep() { parts += 1 }
         #expect(parts > 3)

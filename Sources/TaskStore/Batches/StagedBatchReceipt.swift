@@ -1,9 +1,9 @@
 import GRDB
 import TaskModel
 
-/// The result of applying a set, stored in the commit that applied it. A caller that does not know whether the commit
-/// took place looks up the receipt by a name of its choice before it applies the same set again.
-package struct SetReceipt: Codable, Sendable, Equatable {
+/// The result of applying a staged batch, stored in the commit that applied it. A caller that does not know whether the
+/// commit took place looks up the receipt by a name of its choice before it applies the same staged batch again.
+package struct StagedBatchReceipt: Codable, Sendable, Equatable {
     package var added = 0
     package var updated = 0
     package var unchanged = 0
@@ -15,7 +15,7 @@ package struct SetReceipt: Codable, Sendable, Equatable {
 
     package init() {}
 
-    init(_ outcome: SetOutcome) {
+    init(_ outcome: StagedBatchOutcome) {
         added = outcome.added
         updated = outcome.updated
         unchanged = outcome.unchanged
@@ -24,14 +24,14 @@ package struct SetReceipt: Codable, Sendable, Equatable {
 }
 
 extension TaskStore {
-    /// Returns the receipt with the given name; `nil` if no set was applied under that name.
-    package func receipt(_ name: String) throws(StoreError) -> SetReceipt? {
+    /// Returns the receipt with the given name; `nil` if no staged batch was applied under that name.
+    package func receipt(_ name: String) throws(StoreError) -> StagedBatchReceipt? {
         let text = try read { database in
             try database.firstRow("SELECT value FROM meta WHERE name = ?", [Database.receiptPrefix + name]) {
                 try $0.text(0)
             }
         }
-        return try text.map { text throws(StoreError) in try StoredJSON.decode(SetReceipt.self, from: text) }
+        return try text.map { text throws(StoreError) in try StoredJSON.decode(StagedBatchReceipt.self, from: text) }
     }
 
     /// Returns the names of receipts that have the given prefix.
@@ -63,7 +63,7 @@ extension Database {
         try firstRow("SELECT 1 FROM meta WHERE name = ?", [Self.receiptPrefix + name]) { _ in true } ?? false
     }
 
-    func write(_ receipt: SetReceipt, named name: String) throws {
+    func write(_ receipt: StagedBatchReceipt, named name: String) throws {
         try run(
             "INSERT INTO meta (name, value) VALUES (?, ?)",
             [Self.receiptPrefix + name, try StoredJSON.encode(receipt)])

@@ -5,12 +5,12 @@ import Testing
 @testable import TaskStore
 
 @Suite("Receipts of sets")
-struct SetReceiptTests {
+struct StagedBatchReceiptTests {
     private func apply(_ url: String, receipt: String, dryRun: Bool = false, to store: TaskStore) async throws {
-        let set = try await store.beginSet(owner: 1000, batch: "b")
-        _ = try await store.put(set, [NewTask.sample(url)], now: 1_000)
-        _ = try await store.commitSet(
-            set, owner: 1000, prune: false, dryRun: dryRun, now: 5_000, receipt: receipt)
+        let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: "b")
+        _ = try await store.put(stagedBatch, [NewTask.sample(url)], now: 1_000)
+        _ = try await store.commitStagedBatch(
+            stagedBatch, owner: 1000, prune: false, dryRun: dryRun, now: 5_000, receipt: receipt)
     }
 
     @Test("a commit writes what it came to, which outlives the store, until it is removed")
@@ -23,7 +23,7 @@ struct SetReceiptTests {
         }
         let fixture = try StoreFixture(in: directory)
         let store = fixture.store
-        var expected = SetReceipt()
+        var expected = StagedBatchReceipt()
         expected.added = 1
         expected.ids = [[1, 1]]
         #expect(try store.receipt("é\n1") == expected)
@@ -34,7 +34,7 @@ struct SetReceiptTests {
         #expect(try store.receipts(beginningWith: "") == ["other"])
     }
 
-    @Test("a set whose receipt is there already is not applied again")
+    @Test("a staged batch whose receipt is there already is not applied again")
     func once() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
@@ -48,8 +48,8 @@ struct SetReceiptTests {
         let fixture = try StoreFixture()
         let store = fixture.store
         try await apply("http://h/a", receipt: "r", dryRun: true, to: store)
-        await #expect(throws: StoreError.unknownSet(99)) {
-            try await store.commitSet(99, owner: 1000, prune: false, dryRun: false, now: 1, receipt: "r")
+        await #expect(throws: StoreError.unknownStagedBatch(99)) {
+            try await store.commitStagedBatch(99, owner: 1000, prune: false, dryRun: false, now: 1, receipt: "r")
         }
         #expect(try store.receipt("r") == nil)
     }

@@ -3,8 +3,8 @@ import TaskFiles
 import TaskModel
 import TaskStore
 
-/// The effect, actual or expected, of applying a set.
-package struct SetChanges: Sendable, Equatable {
+/// The effect, actual or expected, of applying a staged batch.
+package struct StagedBatchChanges: Sendable, Equatable {
     package var added: Int
     package var updated: Int
     package var unchanged: Int
@@ -13,53 +13,53 @@ package struct SetChanges: Sendable, Equatable {
     package var ids: [ClosedRange<Int64>]
 }
 
-/// Sets of entries that are applied atomically, such as a queue file.
+/// Staged batches of entries that are applied atomically, such as a queue file.
 extension TaskQueue {
-    /// Begins a set.
+    /// Begins a staged batch.
     ///
     /// - Parameter batch: the batch to synchronise with the entries; `nil` to make every entry a new task.
-    /// - Returns: the set's number.
-    package func beginSet(batch: String?, by caller: Caller) async throws(QueueError) -> Int64 {
+    /// - Returns: the staged batch's number.
+    package func beginStagedBatch(batch: String?, by caller: Caller) async throws(QueueError) -> Int64 {
         if let batch {
             var probe = TaskSpecification(url: "http://localhost/")
             probe.batch = batch
             do throws(FieldError) { try probe.check() } catch { throw .field(error) }
         }
         defer { sweep() }
-        let set = try await stored { () async throws(StoreError) in
-            try await store.beginSet(owner: caller.uid, batch: batch)
+        let stagedBatch = try await stored { () async throws(StoreError) in
+            try await store.beginStagedBatch(owner: caller.uid, batch: batch)
         }
-        openSets.withLock { $0[set] = clock.monotonic() }
-        watch(set)
-        return set
+        openStagedBatches.withLock { $0[stagedBatch] = clock.monotonic() }
+        watch(stagedBatch)
+        return stagedBatch
     }
 
-    /// The idle time after which a set is discarded because its client is presumed gone, in milliseconds.
-    static let setPatience: Milliseconds = 600_000
+    /// The idle time after which a staged batch is discarded because its client is presumed gone, in milliseconds.
+    static let stagedBatchPatience: Milliseconds = 600_000
 
-    private func watch(_ set: Int64) {
+    private func watch(_ stagedBatch: Int64) {
         Task { [weak self, clock] in
             while true {
                 let now = clock.monotonic()
-                guard let heard = self?.openSets.withLock({ $0[set] }) else { return }
-                guard now - heard >= Self.setPatience else {
-                    await clock.sleep(Self.setPatience - (now - heard))
+                guard let heard = self?.openStagedBatches.withLock({ $0[stagedBatch] }) else { return }
+                guard now - heard >= Self.stagedBatchPatience else {
+                    await clock.sleep(Self.stagedBatchPatience - (now - heard))
                     continue
                 }
-                await self?.drop(set)
+                await self?.drop(stagedBatch)
                 return
             }
         }
     }
 
-    /// Discards a set. Errors are ignored, since a set that no longer exists needs no removal.
-    private func drop(_ set: Int64) async {
-        openSets.withLock { $0[set] = nil }
-        try? await store.abortSet(set)
+    /// Discards a staged batch. Errors are ignored, since a staged batch that no longer exists needs no removal.
+    private func drop(_ stagedBatch: Int64) async {
+        openStagedBatches.withLock { $0[stagedBatch] = nil }
+        try? await store.abortStagedBatch(stagedBatch)
         sweep()
     }
 
-    /// Validated entries that are about to be added to a set.
+    /// Validated entries that are about to be added to a staged batch.
     package struct PreparedEntries: Sendable {
         fileprivate var tasks: PreparedTasks
         fileprivate var now: Milliseconds
@@ -78,46 +78,50 @@ extension TaskQueue {
             places: admission.places)
     }
 
-    /// Validates entries and adds them to a set.
+    /// Validates entries and adds them to a staged batch.
     ///
-    /// - Returns: the number of entries in the set so far.
-    package func put(_ set: Int64, _ entries: [TaskSpecification], by caller: Caller) async throws(QueueError) -> Int {
-        try await put(set, try prepare(entries, by: caller), by: caller)
+    /// - Returns: the number of entries in the staged batch so far.
+    package func put(_ stagedBatch: Int64, _ entries: [TaskSpecification], by caller: Caller) async throws(QueueError)
+        -> Int
+    {
+        try await put(stagedBatch, try prepare(entries, by: caller), by: caller)
     }
 
-    /// Adds prepared entries to a set.
+    /// Adds prepared entries to a staged batch.
     ///
-    /// - Returns: the number of entries in the set so far.
-    package func put(_ set: Int64, _ entries: PreparedEntries, by caller: Caller) async throws(QueueError) -> Int {
-        openSets.withLock { if $0[set] != nil { $0[set] = clock.monotonic() } }
+    /// - Returns: the number of entries in the staged batch so far.
+    package func put(_ stagedBatch: Int64, _ entries: PreparedEntries, by caller: Caller) async throws(QueueError)
+        -> Int
+    {
+        openStagedBatches.withLock { if $0[stagedBatch] != nil { $0[stagedBatch] = clock.monotonic() } }
         try await judge(entries.places, list: "entries")
         let quota = settings.quota
         do throws(QueueError) {
-            return try await inSet { () async throws(StoreError) in
-                try await store.put(set, entries.tasks, owner: caller.uid, quota: quota, now: entries.now)
+            return try await inStagedBatch { () async throws(StoreError) in
+                try await store.put(stagedBatch, entries.tasks, owner: caller.uid, quota: quota, now: entries.now)
             }
         } catch {
-            // A refused set must not remain available for a commit.
-            if error.refusal?.code == .quota { await drop(set) }
+            // A refused staged batch must not remain available for a commit.
+            if error.refusal?.code == .quota { await drop(stagedBatch) }
             throw error
         }
     }
 
-    /// Commits a set.
+    /// Commits a staged batch.
     ///
     /// - Parameter receipt: the receipt's name, as for
-    ///   ``TaskStore/commitSet(_:owner:prune:dryRun:quota:now:receipt:leaving:)``.
-    package func commitSet(
-        _ set: Int64, prune: Bool, dryRun: Bool, receipt: String? = nil, by caller: Caller
-    ) async throws(QueueError) -> SetChanges {
+    ///   ``TaskStore/commitStagedBatch(_:owner:prune:dryRun:quota:now:receipt:leaving:)``.
+    package func commitStagedBatch(
+        _ stagedBatch: Int64, prune: Bool, dryRun: Bool, receipt: String? = nil, by caller: Caller
+    ) async throws(QueueError) -> StagedBatchChanges {
         let now = clock.now()
         let (outcome, stopped) = try await commit(
-            set, prune: prune, dryRun: dryRun, receipt: receipt, by: caller, now: now)
-        let changes = SetChanges(
+            stagedBatch, prune: prune, dryRun: dryRun, receipt: receipt, by: caller, now: now)
+        let changes = StagedBatchChanges(
             added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
             ids: outcome.idRanges)
         guard !dryRun else { return changes }
-        openSets.withLock { $0[set] = nil }
+        openStagedBatches.withLock { $0[stagedBatch] = nil }
         sweep()
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
         // A task that started just before the commit is restarted with the new options of its entry.
@@ -134,46 +138,46 @@ extension TaskQueue {
     /// Applies entries atomically.
     ///
     /// - Parameters:
-    ///   - batch: as for ``beginSet(batch:by:)``.
-    ///   - receipt: as for ``commitSet(_:prune:dryRun:receipt:by:)``.
+    ///   - batch: as for ``beginStagedBatch(batch:by:)``.
+    ///   - receipt: as for ``commitStagedBatch(_:prune:dryRun:receipt:by:)``.
     ///   - judgesPlaces: Whether to refuse entries whose place is unusable. Otherwise their tasks wait for the place.
     ///     This suits callers without a person who reads the refusal.
     /// - Throws: ``QueueError``. The error of a field names it in the form `entries[3].url`.
     package func apply(
         _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, judgesPlaces: Bool = false,
         by caller: Caller
-    ) async throws(QueueError) -> SetChanges {
-        let set = try await beginSet(batch: batch, by: caller)
+    ) async throws(QueueError) -> StagedBatchChanges {
+        let stagedBatch = try await beginStagedBatch(batch: batch, by: caller)
         do throws(QueueError) {
             for start in stride(from: 0, to: entries.count, by: Self.entriesInPart) {
                 let part = Array(entries[start..<min(start + Self.entriesInPart, entries.count)])
                 do throws(QueueError) {
                     var prepared = try prepare(part, by: caller)
                     if !judgesPlaces { prepared.places = [] }
-                    _ = try await put(set, prepared, by: caller)
+                    _ = try await put(stagedBatch, prepared, by: caller)
                 } catch {
                     throw error.movingEntries(by: start)
                 }
             }
-            return try await commitSet(set, prune: false, dryRun: false, receipt: receipt, by: caller)
+            return try await commitStagedBatch(stagedBatch, prune: false, dryRun: false, receipt: receipt, by: caller)
         } catch {
-            try? await abortSet(set, by: caller)
+            try? await abortStagedBatch(stagedBatch, by: caller)
             throw error
         }
     }
 
-    /// Commits a set, after stopping the running tasks that it changes.
+    /// Commits a staged batch, after stopping the running tasks that it changes.
     ///
     /// - Returns: the outcome, and the tasks whose runs were ended for the commit.
     private func commit(
-        _ set: Int64, prune: Bool, dryRun: Bool, receipt: String?, by caller: Caller, now: Milliseconds
-    ) async throws(QueueError) -> (SetOutcome, stopped: Set<TaskID>) {
+        _ stagedBatch: Int64, prune: Bool, dryRun: Bool, receipt: String?, by caller: Caller, now: Milliseconds
+    ) async throws(QueueError) -> (StagedBatchOutcome, stopped: Set<TaskID>) {
         let (store, settings) = (store, settings)
-        let commit: @Sendable (_ dryRun: Bool) async -> Result<SetOutcome, StoreError> = { dryRun in
+        let commit: @Sendable (_ dryRun: Bool) async -> Result<StagedBatchOutcome, StoreError> = { dryRun in
             do throws(StoreError) {
                 return .success(
-                    try await store.commitSet(
-                        set, owner: caller.uid, prune: prune, dryRun: dryRun, quota: settings.quota, now: now,
+                    try await store.commitStagedBatch(
+                        stagedBatch, owner: caller.uid, prune: prune, dryRun: dryRun, quota: settings.quota, now: now,
                         receipt: receipt,
                         leaving: { moved in
                             Self.removeParts(of: Array(moved.keys), moved, owner: caller.uid, settings, store.identity)
@@ -182,19 +186,19 @@ extension TaskQueue {
                 return .failure(error)
             }
         }
-        let batch = try await inSet { () async throws(StoreError) in
-            try store.batch(ofSet: set, owner: caller.uid)
+        let batch = try await inStagedBatch { () async throws(StoreError) in
+            try store.batch(ofStagedBatch: stagedBatch, owner: caller.uid)
         }
         let anyRuns = await onSharedThreads { await scheduler.runningCount(owner: caller.uid) > 0 }
         guard !dryRun, batch != nil, anyRuns else {
             let result = await commit(dryRun)
-            return (try await inSet { () async throws(StoreError) in try result.get() }, [])
+            return (try await inStagedBatch { () async throws(StoreError) in try result.get() }, [])
         }
-        // Running tasks that the set changes are stopped first. A task that can no longer be stopped completes with its
-        // old options, and its entry finds it completed.
+        // Running tasks that the staged batch changes are stopped first. A task that can no longer be stopped completes
+        // with its old options, and its entry finds it completed.
         let expected = await commit(true)
         let running = await onSharedThreads { await scheduler.runningIDs }
-        let changing = try await inSet { () async throws(StoreError) in try expected.get() }.changed
+        let changing = try await inStagedBatch { () async throws(StoreError) in try expected.get() }.changed
             .filter(running.contains)
         let result = await scheduler.withStopped(changing, order: .release, owner: caller.uid) { _ in
             let result = await commit(false)
@@ -203,7 +207,7 @@ extension TaskQueue {
             }
             return result
         }
-        return (try await inSet { () async throws(StoreError) in try result.get() }, Set(changing))
+        return (try await inStagedBatch { () async throws(StoreError) in try result.get() }, Set(changing))
     }
 
     /// Removes the part files of tasks that have moved to another directory.
@@ -256,13 +260,15 @@ extension TaskQueue {
         try stored { () throws(StoreError) in try result.get() }
     }
 
-    package func abortSet(_ set: Int64, by caller: Caller) async throws(QueueError) {
-        try await inSet { () async throws(StoreError) in try await store.abortSet(set, owner: caller.uid) }
-        openSets.withLock { $0[set] = nil }
+    package func abortStagedBatch(_ stagedBatch: Int64, by caller: Caller) async throws(QueueError) {
+        try await inStagedBatch { () async throws(StoreError) in
+            try await store.abortStagedBatch(stagedBatch, owner: caller.uid)
+        }
+        openStagedBatches.withLock { $0[stagedBatch] = nil }
         sweep()
     }
 
-    /// Starts to delete the remains of finished sets in the background.
+    /// Starts to delete the remains of finished staged batches in the background.
     func sweep() {
         guard
             isSweeping.withLock({ isSweeping in
@@ -271,19 +277,19 @@ extension TaskQueue {
             })
         else { return }
         Task {
-            // After an error, such as a full disk, the next set triggers a new attempt.
+            // After an error, such as a full disk, the next staged batch triggers a new attempt.
             while (try? await store.sweep()) == true {}
             isSweeping.withLock { $0 = false }
         }
     }
 
-    private func inSet<Value: Sendable>(
+    private func inStagedBatch<Value: Sendable>(
         _ body: @Sendable () async throws(StoreError) -> Value
     ) async throws(QueueError) -> Value {
         do throws(StoreError) {
             return try await body()
         } catch {
-            if case .unknownSet = error { throw .field(FieldError(field: "queue", message: "\(error)")) }
+            if case .unknownStagedBatch = error { throw .field(FieldError(field: "queue", message: "\(error)")) }
             throw QueueError(error)
         }
     }

@@ -5,15 +5,16 @@ import Testing
 @testable import TaskStore
 
 @Suite("Queue files")
-struct TaskStoreSetsTests {
+struct StagedBatchTests {
     @discardableResult
     private func apply(
         _ entries: [NewTask], to fixture: StoreFixture, batch: String? = "nightly", owner: UInt32 = 1000,
         prune: Bool = false, dryRun: Bool = false
-    ) async throws -> SetOutcome {
-        let set = try await fixture.store.beginSet(owner: owner, batch: batch)
-        #expect(try await fixture.store.put(set, entries, now: 1_000) == entries.count)
-        return try await fixture.store.commitSet(set, owner: owner, prune: prune, dryRun: dryRun, now: 5_000)
+    ) async throws -> StagedBatchOutcome {
+        let stagedBatch = try await fixture.store.beginStagedBatch(owner: owner, batch: batch)
+        #expect(try await fixture.store.put(stagedBatch, entries, now: 1_000) == entries.count)
+        return try await fixture.store.commitStagedBatch(
+            stagedBatch, owner: owner, prune: prune, dryRun: dryRun, now: 5_000)
     }
 
     private func records(_ fixture: StoreFixture) throws -> [TaskRecord] {
@@ -26,10 +27,10 @@ struct TaskStoreSetsTests {
     func twice() async throws {
         let fixture = try StoreFixture()
         let first = try await apply(three, to: fixture)
-        #expect(first == SetOutcome(added: 3, idRanges: [1...3]))
+        #expect(first == StagedBatchOutcome(added: 3, idRanges: [1...3]))
         let before = try records(fixture)
         #expect(before.map(\.specification.batch) == ["nightly", "nightly", "nightly"])
-        #expect(try await apply(three, to: fixture, prune: true) == SetOutcome(unchanged: 3))
+        #expect(try await apply(three, to: fixture, prune: true) == StagedBatchOutcome(unchanged: 3))
         #expect(try records(fixture) == before)
         #expect(try fixture.store.lastEvent() == 3)
     }
@@ -37,15 +38,16 @@ struct TaskStoreSetsTests {
     @Test("entries may come in parts; the count grows")
     func parts() async throws {
         let fixture = try StoreFixture()
-        let set = try await fixture.store.beginSet(owner: 1000, batch: nil)
-        #expect(try await fixture.store.put(set, [three[0]], now: 1_000) == 1)
-        #expect(try await fixture.store.put(set, [three[1], three[2]], now: 1_000) == 3)
+        let stagedBatch = try await fixture.store.beginStagedBatch(owner: 1000, batch: nil)
+        #expect(try await fixture.store.put(stagedBatch, [three[0]], now: 1_000) == 1)
+        #expect(try await fixture.store.put(stagedBatch, [three[1], three[2]], now: 1_000) == 3)
         #expect(try records(fixture).isEmpty)
-        let outcome = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+        let outcome = try await fixture.store.commitStagedBatch(
+            stagedBatch, owner: 1000, prune: false, dryRun: false, now: 1)
         #expect(outcome.idRanges == [1...3])
         #expect(try records(fixture).map(\.specification.output) == ["1", "2", "3"])
-        await #expect(throws: StoreError.unknownSet(set)) {
-            try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+        await #expect(throws: StoreError.unknownStagedBatch(stagedBatch)) {
+            try await fixture.store.commitStagedBatch(stagedBatch, owner: 1000, prune: false, dryRun: false, now: 1)
         }
     }
 
@@ -53,8 +55,8 @@ struct TaskStoreSetsTests {
     func many() async throws {
         let fixture = try StoreFixture()
         let entries = (0..<1_200).map { NewTask.sample("https://example.org/\($0)") }
-        #expect(try await apply(entries, to: fixture) == SetOutcome(added: 1_200, idRanges: [1...1_200]))
-        #expect(try await apply(entries, to: fixture, prune: true) == SetOutcome(unchanged: 1_200))
+        #expect(try await apply(entries, to: fixture) == StagedBatchOutcome(added: 1_200, idRanges: [1...1_200]))
+        #expect(try await apply(entries, to: fixture, prune: true) == StagedBatchOutcome(unchanged: 1_200))
     }
 
     @Test("a changed entry updates its task, which keeps its state and its bytes")
@@ -69,7 +71,7 @@ struct TaskStoreSetsTests {
         entries[0].host = "https://example.org:8443"
         entries[1].secrets.password = "new"
         let outcome = try await apply(entries, to: fixture)
-        #expect(outcome == SetOutcome(updated: 2, unchanged: 1, changed: [TaskID(1), TaskID(2)]))
+        #expect(outcome == StagedBatchOutcome(updated: 2, unchanged: 1, changed: [TaskID(1), TaskID(2)]))
         let work = try #require(try fixture.store.work(for: TaskID(1)))
         #expect(work.record.specification.priority == .high)
         #expect(work.record.specification.checksum == "md5:00112233445566778899aabbccddeeff")
@@ -79,7 +81,7 @@ struct TaskStoreSetsTests {
         #expect(work.resumeData == [1])
         #expect(try fixture.store.work(for: TaskID(2))?.secrets.password == "new")
         #expect(try fixture.store.events(after: 4, limit: 10).map(\.type) == [.updated, .updated])
-        #expect(try await apply(entries, to: fixture) == SetOutcome(unchanged: 3))
+        #expect(try await apply(entries, to: fixture) == StagedBatchOutcome(unchanged: 3))
     }
 
     @Test("an upload that waits for a word on its source sends it as it is then once its entry changed; others do not")
@@ -107,12 +109,13 @@ struct TaskStoreSetsTests {
         try await apply([three[0].with(password: "p")], to: fixture)
         try await fixture.conclude(TaskID(1), .inState(state))
         var entry = three[0].with(password: "p")
-        #expect(try await apply([entry], to: fixture) == SetOutcome(unchanged: 1))
+        #expect(try await apply([entry], to: fixture) == StagedBatchOutcome(unchanged: 1))
         entry.specification.priority = .low
         let outcome = try await apply([entry], to: fixture, prune: true)
         #expect(
             outcome
-                == (state == .completed ? SetOutcome(unchanged: 1) : SetOutcome(updated: 1, changed: [TaskID(1)])))
+                == (state == .completed
+                    ? StagedBatchOutcome(unchanged: 1) : StagedBatchOutcome(updated: 1, changed: [TaskID(1)])))
         #expect(try fixture.states([TaskID(1)]) == [state == .failed ? .queued : state])
         let record = try #require(try fixture.store.record(TaskID(1), owner: nil))
         #expect((record.finishedAt == nil) == (state == .failed))
@@ -134,7 +137,7 @@ struct TaskStoreSetsTests {
             return [record.standing.notBefore, record.specification.startAt]
         }
         try await apply([entry(9_000, "+2h")], to: fixture)
-        #expect(try await apply([entry(9_500, "+2h")], to: fixture) == SetOutcome(unchanged: 1))
+        #expect(try await apply([entry(9_500, "+2h")], to: fixture) == StagedBatchOutcome(unchanged: 1))
         #expect(try await apply([entry(9_600, "+2h", priority: .low)], to: fixture).updated == 1)
         #expect(try start() == [9_000, 9_000])
         #expect(try await apply([entry(9_700, "+3h", priority: .low)], to: fixture).updated == 1)
@@ -237,7 +240,7 @@ struct TaskStoreSetsTests {
         }
         #expect(try await apply(entries, to: fixture).added == 2)
         try await fixture.conclude(TaskID(1), .inState(.completed))
-        #expect(try await apply(entries, to: fixture, prune: true) == SetOutcome(unchanged: 2))
+        #expect(try await apply(entries, to: fixture, prune: true) == StagedBatchOutcome(unchanged: 2))
     }
 
     @Test("an entry is known by its key, wherever it points now; without one by kind, URL and output")
@@ -249,7 +252,7 @@ struct TaskStoreSetsTests {
                 .sample("https://mirror.example/1", key: "k"), .sample("https://example.org/1"),
                 .sample("https://example.org/2", output: "other"), .sample("https://example.org/2", kind: .upload),
             ], to: fixture)
-        #expect(outcome == SetOutcome(added: 3, updated: 1, idRanges: [3...5], changed: [TaskID(1)]))
+        #expect(outcome == StagedBatchOutcome(added: 3, updated: 1, idRanges: [3...5], changed: [TaskID(1)]))
         #expect(try fixture.store.record(TaskID(1), owner: nil)?.specification.url == "https://mirror.example/1")
     }
 
@@ -257,46 +260,48 @@ struct TaskStoreSetsTests {
     func twiceInOneFile() async throws {
         let fixture = try StoreFixture()
         #expect(
-            try await apply([three[0], three[0]], to: fixture) == SetOutcome(added: 1, unchanged: 1, idRanges: [1...1]))
+            try await apply([three[0], three[0]], to: fixture)
+                == StagedBatchOutcome(added: 1, unchanged: 1, idRanges: [1...1]))
     }
 
-    @Test("A31: the entries of one set that are compared with tasks take up no more than allowed")
+    @Test("A31: the entries of one staged batch that are compared with tasks take up no more than allowed")
     func large() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
-        let quota = Quota(entriesPerSet: 900)
+        let quota = Quota(entriesPerStagedBatch: 900)
         let entries = try store.prepare([.sample("https://example.org/" + String(repeating: "a", count: 480))])
-        let set = try await store.beginSet(owner: 1000, batch: "b")
-        _ = try await store.put(set, entries, quota: quota, now: 1)
+        let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: "b")
+        _ = try await store.put(stagedBatch, entries, quota: quota, now: 1)
         do {
-            _ = try await store.put(set, entries, quota: quota, now: 1)
+            _ = try await store.put(stagedBatch, entries, quota: quota, now: 1)
             Issue.record("a second was taken")
         } catch {
             guard case .quota(let message) = error else { throw error }
             #expect(message.contains("900 bytes") && message.contains("divide it"), "\(message)")
         }
         // Entries that are applied at once are compared with no task.
-        let free = try await store.beginSet(owner: 1000, batch: nil)
+        let free = try await store.beginStagedBatch(owner: 1000, batch: nil)
         for _ in 0..<3 { _ = try await store.put(free, entries, quota: quota, now: 1) }
     }
 
-    @Test("A31: an entry that stands three times in a set is one task, whatever stands between")
+    @Test("A31: an entry that stands three times in a staged batch is one task, whatever stands between")
     func threeTimes() async throws {
         let fixture = try StoreFixture()
         let (r, p) = ("https://example.org/r", "https://example.org/p")
         #expect(
             try await apply([three[0], three[0], three[0]], to: fixture, prune: true)
-                == SetOutcome(added: 1, unchanged: 2, idRanges: [1...1]))
+                == StagedBatchOutcome(added: 1, unchanged: 2, idRanges: [1...1]))
         let keyed = [NewTask.sample(r, key: "k"), .sample(p, key: "k"), .sample(r, key: "k")]
         #expect(
             try await apply(keyed, to: fixture)
-                == SetOutcome(added: 1, updated: 2, idRanges: [2...2], changed: [TaskID(2), TaskID(2)]))
+                == StagedBatchOutcome(added: 1, updated: 2, idRanges: [2...2], changed: [TaskID(2), TaskID(2)]))
         #expect(try fixture.store.record(TaskID(2), owner: nil)?.specification.url == r)
         let alike = Array(repeating: NewTask.sample(r, key: "l"), count: 4)
-        #expect(try await apply(alike, to: fixture) == SetOutcome(added: 1, unchanged: 3, idRanges: [3...3]))
+        #expect(try await apply(alike, to: fixture) == StagedBatchOutcome(added: 1, unchanged: 3, idRanges: [3...3]))
         let free = Array(repeating: NewTask.sample(r, key: "m"), count: 4)
         #expect(
-            try await apply(free, to: fixture, batch: nil) == SetOutcome(added: 1, unchanged: 3, idRanges: [4...4]))
+            try await apply(free, to: fixture, batch: nil)
+                == StagedBatchOutcome(added: 1, unchanged: 3, idRanges: [4...4]))
         // Large entries are not read together.
         let large = NewTask.sample(r, output: "o").with(password: String(repeating: "p", count: 700_000))
         #expect(
@@ -310,7 +315,8 @@ struct TaskStoreSetsTests {
         try await apply([three[0]], to: fixture, owner: 7)
         try await apply([three[0]], to: fixture, batch: "weekly")
         _ = try await fixture.add(three[0])
-        #expect(try await apply([three[0]], to: fixture, prune: true) == SetOutcome(added: 1, idRanges: [4...4]))
+        #expect(
+            try await apply([three[0]], to: fixture, prune: true) == StagedBatchOutcome(added: 1, idRanges: [4...4]))
         #expect(try fixture.store.counts(owner: nil) == [.queued: 4])
     }
 
@@ -320,33 +326,36 @@ struct TaskStoreSetsTests {
         try await apply(three + [.sample("https://example.org/4")], to: fixture)
         try await fixture.conclude(TaskID(3), .inState(.failed))
         try await fixture.conclude(TaskID(4), .inState(.waiting))
-        #expect(try await apply([three[0]], to: fixture) == SetOutcome(unchanged: 1))
+        #expect(try await apply([three[0]], to: fixture) == StagedBatchOutcome(unchanged: 1))
         let outcome = try await apply([three[0]], to: fixture, prune: true)
-        #expect(outcome == SetOutcome(unchanged: 1, pruned: 2, cancelled: [TaskID(2), TaskID(4)]))
+        #expect(outcome == StagedBatchOutcome(unchanged: 1, pruned: 2, cancelled: [TaskID(2), TaskID(4)]))
         #expect(try fixture.states([1, 2, 3, 4].map { TaskID($0) }) == [.queued, .cancelled, .failed, .cancelled])
         #expect(try fixture.store.record(TaskID(2), owner: nil)?.finishedAt == 5_000)
         #expect(try fixture.store.events(after: 6, limit: 10).map(\.type) == [.cancelled, .cancelled])
     }
 
-    @Test("a dry run tells the same and changes nothing; the set can still be applied")
+    @Test("a dry run tells the same and changes nothing; the staged batch can still be applied")
     func dryRun() async throws {
         let fixture = try StoreFixture()
         try await apply(three, to: fixture)
         let before = try records(fixture)
         var changed = three[0]
         changed.specification.priority = .high
-        let set = try await fixture.store.beginSet(owner: 1000, batch: "nightly")
-        _ = try await fixture.store.put(set, [changed, .sample("https://example.org/new")], now: 1_000)
-        let told = try await fixture.store.commitSet(set, owner: 1000, prune: true, dryRun: true, now: 5_000)
+        let stagedBatch = try await fixture.store.beginStagedBatch(owner: 1000, batch: "nightly")
+        _ = try await fixture.store.put(stagedBatch, [changed, .sample("https://example.org/new")], now: 1_000)
+        let told = try await fixture.store.commitStagedBatch(
+            stagedBatch, owner: 1000, prune: true, dryRun: true, now: 5_000)
         #expect(try records(fixture) == before)
         #expect(try fixture.store.lastEvent() == 3)
-        var done = try await fixture.store.commitSet(set, owner: 1000, prune: true, dryRun: false, now: 5_000)
+        var done = try await fixture.store.commitStagedBatch(
+            stagedBatch, owner: 1000, prune: true, dryRun: false, now: 5_000)
         #expect(done.idRanges == [4...4])
         done.idRanges = []
         #expect(told == done)
         #expect(
             told
-                == SetOutcome(added: 1, updated: 1, pruned: 2, cancelled: [TaskID(2), TaskID(3)], changed: [TaskID(1)]))
+                == StagedBatchOutcome(
+                    added: 1, updated: 1, pruned: 2, cancelled: [TaskID(2), TaskID(3)], changed: [TaskID(1)]))
     }
 
     @Test("without a batch every entry is a new task, save one whose key is taken")
@@ -355,7 +364,7 @@ struct TaskStoreSetsTests {
         let entries = [three[0], .sample("https://example.org/k", key: "k"), three[1]]
         #expect(try await apply(entries, to: fixture, batch: nil).idRanges == [1...3])
         let again = try await apply(entries, to: fixture, batch: nil, prune: true)
-        #expect(again == SetOutcome(added: 2, unchanged: 1, idRanges: [4...5]))
+        #expect(again == StagedBatchOutcome(added: 2, unchanged: 1, idRanges: [4...5]))
         #expect(try fixture.store.counts(owner: nil) == [.queued: 5])
     }
 
@@ -376,34 +385,42 @@ struct TaskStoreSetsTests {
         #expect(try fixture.store.record(TaskID(1), owner: nil)?.path == "/d/e/a")
     }
 
-    @Test("another owner can neither add to a set nor commit nor abort it; an aborted one is gone")
+    @Test("another owner can neither add to a staged batch nor commit nor abort it; an aborted one is gone")
     func ownership() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
-        let set = try await store.beginSet(owner: 1000, batch: "b")
-        await #expect(throws: StoreError.unknownSet(set)) { try await store.put(set, three, owner: 7, now: 1_000) }
-        await #expect(throws: StoreError.unknownSet(set)) {
-            try await store.commitSet(set, owner: 7, prune: true, dryRun: false, now: 1)
+        let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: "b")
+        await #expect(throws: StoreError.unknownStagedBatch(stagedBatch)) {
+            try await store.put(stagedBatch, three, owner: 7, now: 1_000)
         }
-        await #expect(throws: StoreError.unknownSet(set)) { try await store.abortSet(set, owner: 7) }
-        try await store.abortSet(set, owner: 1000)
-        await #expect(throws: StoreError.unknownSet(set)) { try await store.put(set, three, now: 1_000) }
+        await #expect(throws: StoreError.unknownStagedBatch(stagedBatch)) {
+            try await store.commitStagedBatch(stagedBatch, owner: 7, prune: true, dryRun: false, now: 1)
+        }
+        await #expect(throws: StoreError.unknownStagedBatch(stagedBatch)) {
+            try await store.abortStagedBatch(stagedBatch, owner: 7)
+        }
+        try await store.abortStagedBatch(stagedBatch, owner: 1000)
+        await #expect(throws: StoreError.unknownStagedBatch(stagedBatch)) {
+            try await store.put(stagedBatch, three, now: 1_000)
+        }
         #expect(try records(fixture).isEmpty)
     }
 
-    @Test("a set that was begun before the store was opened again is gone, with its entries")
+    @Test("a staged batch that was begun before the store was opened again is gone, with its entries")
     func leftovers() async throws {
         let directory = try TemporaryDirectory()
         let first = try TaskStore(directory: directory.path)
-        let set = try await first.beginSet(owner: 1000, batch: "b")
-        _ = try await first.put(set, three, now: 1_000)
+        let stagedBatch = try await first.beginStagedBatch(owner: 1000, batch: "b")
+        _ = try await first.put(stagedBatch, three, now: 1_000)
         try first.close()
         let second = try StoreFixture(in: directory)
-        await #expect(throws: StoreError.unknownSet(set)) { try await second.store.put(set, three, now: 1_000) }
+        await #expect(throws: StoreError.unknownStagedBatch(stagedBatch)) {
+            try await second.store.put(stagedBatch, three, now: 1_000)
+        }
         while try await second.store.sweep() {}
         #expect(try Self.rows("staged_entry", second) == 0)
         #expect(try Self.rows("staged_set", second) == 0)
-        #expect(try await second.store.beginSet(owner: 1000, batch: "b") != set)
+        #expect(try await second.store.beginStagedBatch(owner: 1000, batch: "b") != stagedBatch)
     }
 
     private static func rows(_ table: String, _ fixture: StoreFixture) throws -> Int64? {
@@ -415,28 +432,32 @@ struct TaskStoreSetsTests {
     @Test("sets that nobody commits are forgotten when their owner has begun some others")
     func abandoned() async throws {
         let fixture = try StoreFixture()
-        let first = try await fixture.store.beginSet(owner: 1000, batch: nil)
+        let first = try await fixture.store.beginStagedBatch(owner: 1000, batch: nil)
         _ = try await fixture.store.put(first, three, now: 1_000)
-        let foreign = try await fixture.store.beginSet(owner: 1001, batch: nil)
-        for _ in 1..<TaskStore.setsPerOwner { _ = try await fixture.store.beginSet(owner: 1000, batch: nil) }
+        let foreign = try await fixture.store.beginStagedBatch(owner: 1001, batch: nil)
+        for _ in 1..<TaskStore.stagedBatchesPerOwner {
+            _ = try await fixture.store.beginStagedBatch(owner: 1000, batch: nil)
+        }
         #expect(try await fixture.store.put(first, three, now: 1_000) == 6)
-        _ = try await fixture.store.beginSet(owner: 1000, batch: nil)
-        await #expect(throws: StoreError.unknownSet(first)) { try await fixture.store.put(first, three, now: 1_000) }
+        _ = try await fixture.store.beginStagedBatch(owner: 1000, batch: nil)
+        await #expect(throws: StoreError.unknownStagedBatch(first)) {
+            try await fixture.store.put(first, three, now: 1_000)
+        }
         #expect(try await fixture.store.put(foreign, three, now: 1_000) == 3)
         while try await fixture.store.sweep() {}
         #expect(try Self.rows("task", fixture) == 3)
-        #expect(try Self.rows("staged_set", fixture) == Int64(TaskStore.setsPerOwner + 1))
+        #expect(try Self.rows("staged_set", fixture) == Int64(TaskStore.stagedBatchesPerOwner + 1))
     }
 
     @Test("entries without batch and key are in their places before the commit, and nobody sees them")
     func hidden() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
-        let set = try await store.beginSet(owner: 1000, batch: nil)
+        let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: nil)
         let entries = (0..<100).map { NewTask.sample("https://example.org/\($0)", batch: $0 < 50 ? "own" : nil) }
-        _ = try await store.put(set, entries, now: 1_000)
+        _ = try await store.put(stagedBatch, entries, now: 1_000)
         let other = try await fixture.add("https://example.org/other")
-        _ = try await store.put(set, entries, now: 1_000)
+        _ = try await store.put(stagedBatch, entries, now: 1_000)
         #expect(try Self.rows("task", fixture) == 201)
 
         #expect(try records(fixture).map(\.id) == [other])
@@ -450,8 +471,9 @@ struct TaskStoreSetsTests {
         #expect(try await store.remove([TaskID(1)], owner: nil, now: 1).ids.isEmpty)
         #expect(try store.lastEvent() == 1)
 
-        let outcome = try await store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 5_000)
-        #expect(outcome == SetOutcome(added: 200, idRanges: [1...100, 102...201]))
+        let outcome = try await store.commitStagedBatch(
+            stagedBatch, owner: 1000, prune: false, dryRun: false, now: 5_000)
+        #expect(outcome == StagedBatchOutcome(added: 200, idRanges: [1...100, 102...201]))
         #expect(try records(fixture).count == 201)
         #expect(try records(fixture)[49].specification.batch == "own")
         #expect(try store.counts(owner: nil) == [.queued: 201])
@@ -468,17 +490,17 @@ struct TaskStoreSetsTests {
         #expect(try Self.rows("staged_set", fixture) == 0)
     }
 
-    @Test("a dropped set's hidden tasks are deleted a part at a time, and its groups with them")
+    @Test("a dropped staged batch's hidden tasks are deleted a part at a time, and its groups with them")
     func sweep() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
-        let set = try await store.beginSet(owner: 1000, batch: nil)
+        let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: nil)
         for _ in 0..<3 {
             _ = try await store.put(
-                set, Array(repeating: .sample(standing: TaskLifecycle(paused: true)), count: 4_000), now: 1)
+                stagedBatch, Array(repeating: .sample(standing: TaskLifecycle(paused: true)), count: 4_000), now: 1)
         }
-        _ = try await store.put(set, [.sample(key: "k"), .sample()], now: 1)
-        try await store.abortSet(set)
+        _ = try await store.put(stagedBatch, [.sample(key: "k"), .sample()], now: 1)
+        try await store.abortStagedBatch(stagedBatch)
         var parts = 0
         while try await store.sweep() { parts += 1 }
         #expect(parts == 3, "5,000 rows at most in each")
@@ -491,13 +513,14 @@ struct TaskStoreSetsTests {
     @Test("behind an entry with a key all keep their order")
     func keysAmong() async throws {
         let fixture = try StoreFixture()
-        let set = try await fixture.store.beginSet(owner: 1000, batch: nil)
+        let stagedBatch = try await fixture.store.beginStagedBatch(owner: 1000, batch: nil)
         let names = (0..<6).map { "https://example.org/\($0)" }
         _ = try await fixture.store.put(
-            set, [.sample(names[0]), .sample(names[1]), .sample(names[2], key: "k"), .sample(names[3])], now: 1)
-        _ = try await fixture.store.put(set, [.sample(names[4]), .sample(names[5])], now: 1)
-        let outcome = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
-        #expect(outcome == SetOutcome(added: 6, idRanges: [1...6]))
+            stagedBatch, [.sample(names[0]), .sample(names[1]), .sample(names[2], key: "k"), .sample(names[3])], now: 1)
+        _ = try await fixture.store.put(stagedBatch, [.sample(names[4]), .sample(names[5])], now: 1)
+        let outcome = try await fixture.store.commitStagedBatch(
+            stagedBatch, owner: 1000, prune: false, dryRun: false, now: 1)
+        #expect(outcome == StagedBatchOutcome(added: 6, idRanges: [1...6]))
         #expect(try records(fixture).map(\.specification.url) == names)
     }
 }

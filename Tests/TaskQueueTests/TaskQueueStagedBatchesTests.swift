@@ -8,17 +8,17 @@ import Testing
 @testable import TaskQueue
 
 @Suite("Sets")
-struct TaskQueueSetsTests {
+struct TaskQueueStagedBatchesTests {
     private static func apply(
         _ entries: [TaskSpecification], batch: String? = "b", prune: Bool = false, dryRun: Bool = false,
         _ fixture: QueueFixture
-    ) async throws -> SetChanges {
-        let set = try await fixture.queue.beginSet(batch: batch, by: QueueFixture.me)
-        #expect(try await fixture.queue.put(set, entries, by: QueueFixture.me) == entries.count)
-        return try await fixture.queue.commitSet(set, prune: prune, dryRun: dryRun, by: QueueFixture.me)
+    ) async throws -> StagedBatchChanges {
+        let stagedBatch = try await fixture.queue.beginStagedBatch(batch: batch, by: QueueFixture.me)
+        #expect(try await fixture.queue.put(stagedBatch, entries, by: QueueFixture.me) == entries.count)
+        return try await fixture.queue.commitStagedBatch(stagedBatch, prune: prune, dryRun: dryRun, by: QueueFixture.me)
     }
 
-    /// Applies a set with one new entry.
+    /// Applies a staged batch with one new entry.
     private static func add(_ entry: TaskSpecification, _ fixture: QueueFixture) async throws -> TaskID {
         TaskID(try #require(try await apply([entry], fixture).ids.first).lowerBound)
     }
@@ -31,7 +31,7 @@ struct TaskQueueSetsTests {
         return entry
     }
 
-    @Test("a set is nothing until it is committed, and adds nothing a second time")
+    @Test("a staged batch is nothing until it is committed, and adds nothing a second time")
     func commit() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")], "/b": [.status(200, body: "b")]])
         let fixture = try await QueueFixture()
@@ -49,7 +49,7 @@ struct TaskQueueSetsTests {
         #expect(server.requests().count == 2)
     }
 
-    @Test("prune ends what the set no longer names, even while it runs")
+    @Test("prune ends what the staged batch no longer names, even while it runs")
     func prune() async throws {
         let server = try ScriptedServer(["/a": [.hang], "/b": [.hang]])
         let fixture = try await QueueFixture()
@@ -129,22 +129,22 @@ struct TaskQueueSetsTests {
         #expect(body.difference(fromFileAt: fixture.downloads + "/moved/a") == nil)
     }
 
-    @Test("a set belongs to who began it, and is gone once it was aborted or committed")
+    @Test("a staged batch belongs to who began it, and is gone once it was aborted or committed")
     func ownership() async throws {
         let fixture = try await QueueFixture()
         let other = Caller(uid: 1001, isAdministrator: false)
-        let set = try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me)
+        let stagedBatch = try await fixture.queue.beginStagedBatch(batch: nil, by: QueueFixture.me)
         func isUnknown(_ error: any Error) -> Bool {
             guard case .field(let error)? = error as? QueueError else { return false }
             return error.field == "queue"
         }
-        await #expect { try await fixture.queue.put(set, [Self.entry("http://h/a")], by: other) } throws: {
+        await #expect { try await fixture.queue.put(stagedBatch, [Self.entry("http://h/a")], by: other) } throws: {
             isUnknown($0)
         }
-        await #expect { try await fixture.queue.abortSet(set, by: other) } throws: { isUnknown($0) }
-        try await fixture.queue.abortSet(set, by: QueueFixture.me)
+        await #expect { try await fixture.queue.abortStagedBatch(stagedBatch, by: other) } throws: { isUnknown($0) }
+        try await fixture.queue.abortStagedBatch(stagedBatch, by: QueueFixture.me)
         await #expect {
-            try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
+            try await fixture.queue.commitStagedBatch(stagedBatch, prune: false, dryRun: false, by: QueueFixture.me)
         } throws: {
             isUnknown($0)
         }
@@ -153,22 +153,22 @@ struct TaskQueueSetsTests {
     @Test("a wrong entry or batch is named")
     func wrong() async throws {
         let fixture = try await QueueFixture()
-        let set = try await fixture.queue.beginSet(batch: "b", by: QueueFixture.me)
+        let stagedBatch = try await fixture.queue.beginStagedBatch(batch: "b", by: QueueFixture.me)
         await #expect {
-            try await fixture.queue.put(set, [Self.entry("http://h/a"), Self.entry("h")], by: QueueFixture.me)
+            try await fixture.queue.put(stagedBatch, [Self.entry("http://h/a"), Self.entry("h")], by: QueueFixture.me)
         } throws: { error in
             guard case .field(let error)? = error as? QueueError else { return false }
             return error.field == "entries[1].url"
         }
         await #expect {
-            try await fixture.queue.beginSet(batch: "", by: QueueFixture.me)
+            try await fixture.queue.beginStagedBatch(batch: "", by: QueueFixture.me)
         } throws: { error in
             guard case .field(let error)? = error as? QueueError else { return false }
             return error.field == "batch"
         }
     }
 
-    @Test("a set that the quota refuses is not there to be committed")
+    @Test("a staged batch that the quota refuses is not there to be committed")
     func quota() async throws {
         let fixture = try await QueueFixture { $0.quota.tasksPerOwner = 3 }
         let entries = ["a", "b"].map { name in
@@ -176,21 +176,21 @@ struct TaskQueueSetsTests {
             task.paused = true
             return task
         }
-        let set = try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me)
-        #expect(try await fixture.queue.put(set, entries, by: QueueFixture.me) == 2)
+        let stagedBatch = try await fixture.queue.beginStagedBatch(batch: nil, by: QueueFixture.me)
+        #expect(try await fixture.queue.put(stagedBatch, entries, by: QueueFixture.me) == 2)
         await #expect {
-            try await fixture.queue.put(set, entries, by: QueueFixture.me)
+            try await fixture.queue.put(stagedBatch, entries, by: QueueFixture.me)
         } throws: {
             ($0 as? QueueError)?.refusal?.code == .quota
         }
         await #expect(throws: QueueError.self) {
-            try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
+            try await fixture.queue.commitStagedBatch(stagedBatch, prune: false, dryRun: false, by: QueueFixture.me)
         }
         #expect(try await fixture.queue.counts(for: QueueFixture.me)[.paused] == 0)
     }
 
     @Test(
-        "sets that grow side by side come to no more tasks than allowed together, and one that is known already adds none"
+        "batches that grow side by side come to no more tasks than allowed together, and one that is known already adds none"
     )
     func quotaOfSets() async throws {
         let fixture = try await QueueFixture { $0.quota = Quota(tasksPerOwner: 4, tasksPerBatch: 3) }
@@ -201,21 +201,22 @@ struct TaskQueueSetsTests {
                 return task
             }
         }
-        func apply(_ entries: [TaskSpecification], batch: String?) async throws -> SetChanges {
-            let set = try await fixture.queue.beginSet(batch: batch, by: QueueFixture.me)
-            _ = try await fixture.queue.put(set, entries, by: QueueFixture.me)
-            return try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
+        func apply(_ entries: [TaskSpecification], batch: String?) async throws -> StagedBatchChanges {
+            let stagedBatch = try await fixture.queue.beginStagedBatch(batch: batch, by: QueueFixture.me)
+            _ = try await fixture.queue.put(stagedBatch, entries, by: QueueFixture.me)
+            return try await fixture.queue.commitStagedBatch(
+                stagedBatch, prune: false, dryRun: false, by: QueueFixture.me)
         }
         func isQuota(_ error: any Error) -> Bool { (error as? QueueError)?.refusal?.code == .quota }
-        let sets = [
-            try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me),
-            try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me),
+        let stagedBatches = [
+            try await fixture.queue.beginStagedBatch(batch: nil, by: QueueFixture.me),
+            try await fixture.queue.beginStagedBatch(batch: nil, by: QueueFixture.me),
         ]
-        _ = try await fixture.queue.put(sets[0], entries("a", "b"), by: QueueFixture.me)
+        _ = try await fixture.queue.put(stagedBatches[0], entries("a", "b"), by: QueueFixture.me)
         await #expect(throws: QueueError.self) {
-            try await fixture.queue.put(sets[1], entries("c", "d", "e"), by: QueueFixture.me)
+            try await fixture.queue.put(stagedBatches[1], entries("c", "d", "e"), by: QueueFixture.me)
         }
-        try await fixture.queue.abortSet(sets[0], by: QueueFixture.me)
+        try await fixture.queue.abortStagedBatch(stagedBatches[0], by: QueueFixture.me)
         #expect(try await apply(entries("a", "b", "c"), batch: "x").added == 3)
         // The same entries again add no tasks.
         #expect(try await apply(entries("a", "b", "c"), batch: "x").unchanged == 3)
@@ -227,19 +228,19 @@ struct TaskQueueSetsTests {
         #expect(try await fixture.queue.add([other[0]], by: QueueFixture.me).count == 1)
     }
 
-    @Test("a set of which nothing is heard is forgotten with all that is in it; one that grows is not")
+    @Test("a staged batch of which nothing is heard is forgotten with all that is in it; one that grows is not")
     func goneClient() async throws {
         let manual = ManualClock()
         let fixture = try await QueueFixture(clock: manual.clock)
         let entries = [TaskSpecification(url: "http://localhost:1/a")]
-        let gone = try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me)
-        let grows = try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me)
-        for set in [gone, grows] { _ = try await fixture.queue.put(set, entries, by: QueueFixture.me) }
-        manual.advance(by: TaskQueue.setPatience - 1_000)
+        let gone = try await fixture.queue.beginStagedBatch(batch: nil, by: QueueFixture.me)
+        let grows = try await fixture.queue.beginStagedBatch(batch: nil, by: QueueFixture.me)
+        for stagedBatch in [gone, grows] { _ = try await fixture.queue.put(stagedBatch, entries, by: QueueFixture.me) }
+        manual.advance(by: TaskQueue.stagedBatchPatience - 1_000)
         #expect(try await fixture.queue.put(grows, entries, by: QueueFixture.me) == 2)
-        try await eventually(that: "the set is forgotten", every: .milliseconds(5)) {
+        try await eventually(that: "the staged batch is forgotten", every: .milliseconds(5)) {
             manual.advance(by: 100)
-            return fixture.queue.openSets.withLock { Array($0.keys) } == [grows]
+            return fixture.queue.openStagedBatches.withLock { Array($0.keys) } == [grows]
         }
         try await eventually(that: "nothing can be put into it", every: .milliseconds(5)) {
             (try? await fixture.queue.put(gone, entries, by: QueueFixture.me)) == nil
