@@ -118,7 +118,7 @@ extension ControlClient {
         func attempt<Value>(_ part: Int, _ body: () throws(ClientError) -> Value) throws(Refusal) -> Value {
             do throws(ClientError) { return try body() } catch { throw refused(error, part) }
         }
-        func take(_ sent: (part: Int, call: PendingCall)) throws(Refusal) {
+        func receive(_ sent: (part: Int, call: PendingCall)) throws(Refusal) {
             let _: QueuePutResult = try attempt(sent.part) { () throws(ClientError) in try answer(to: sent.call) }
         }
         var underWay: ArraySlice<(part: Int, call: PendingCall)> = []
@@ -127,9 +127,9 @@ extension ControlClient {
                 try begin(.queuePut, QueuePutParameters(queue: queue, entries: entries))
             }
             underWay.append((number, call))
-            if underWay.count > 2, let first = underWay.popFirst() { try take(first) }
+            if underWay.count > 2, let first = underWay.popFirst() { try receive(first) }
         }
-        while let first = underWay.popFirst() { try take(first) }
+        while let first = underWay.popFirst() { try receive(first) }
     }
 
     /// Calls `queue.commit`.

@@ -71,7 +71,7 @@ struct PartRelocation {
         begun.moves = candidates.map {
             PartMove(id: $0.record.id, directories: [$0.record.specification.directory, $0.directory])
         }
-        try await store.note(begun.moves)
+        try await store.record(begun.moves)
         var touched = TouchedDirectories()
         for candidate in candidates {
             do throws(TransferError) {

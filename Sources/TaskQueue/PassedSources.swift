@@ -22,7 +22,7 @@ package final class PassedSources: Sendable {
         self.shares = shares
         self.keeper = keeper
         var entries: [String: Entry] = [:]
-        for (label, descriptor) in keeper.takeKept() {
+        for (label, descriptor) in keeper.adoptInheritedDescriptors() {
             guard let label = Label(text: label) else {
                 PassedFile.close(descriptor)
                 continue
@@ -81,7 +81,7 @@ package final class PassedSources: Sendable {
     func remove(_ name: String) {
         let entry = entries.withLock { $0.removeValue(forKey: name) }
         guard let entry, let task = entry.task else { return }
-        keeper.letGo(of: Label(name: name, task: task, owner: entry.owner).text)
+        keeper.release(Label(name: name, task: task, owner: entry.owner).text)
     }
 
     /// Closes the files of tasks that completed, were cancelled or were removed. The file of a failed task is kept for
@@ -106,16 +106,16 @@ package final class PassedSources: Sendable {
 package protocol DescriptorKeeper: Sendable {
     /// Returns the file descriptors that were kept when this process started, with their labels. The caller becomes
     /// their owner.
-    func takeKept() -> [(label: String, descriptor: Int32)]
+    func adoptInheritedDescriptors() -> [(label: String, descriptor: Int32)]
     /// Keeps a duplicate of `descriptor`.
     func keep(_ descriptor: Int32, as label: String)
     /// Closes the duplicate.
-    func letGo(of label: String)
+    func release(_ label: String)
 }
 
 /// A keeper that keeps nothing: no file descriptor outlives the process.
 struct NoDescriptorKeeper: DescriptorKeeper {
-    func takeKept() -> [(label: String, descriptor: Int32)] { [] }
+    func adoptInheritedDescriptors() -> [(label: String, descriptor: Int32)] { [] }
     func keep(_ descriptor: Int32, as label: String) {}
-    func letGo(of label: String) {}
+    func release(_ label: String) {}
 }

@@ -118,7 +118,7 @@ extension TaskQueue {
         _ event: TaskLifecycle.Event, to ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         // This check comes first, so that no task is stopped for a command that the store refuses.
-        try stored { () throws(StoreError) in try self.store.checkTakes() }
+        try stored { () throws(StoreError) in try self.store.checkAcceptsChanges() }
         let (store, now) = (store, clock.now())
         let write: @Sendable () async -> Result<CommandOutcome, StoreError> = {
             do throws(StoreError) {
@@ -157,7 +157,7 @@ extension TaskQueue {
         part ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool = false
     ) async throws(QueueError) -> (removed: Set<TaskID>, foreign: [ChangeOutcome.Refusal]) {
         // This check comes first, so that no part file is removed whose task would remain.
-        try stored { () throws(StoreError) in try self.store.checkTakes() }
+        try stored { () throws(StoreError) in try self.store.checkAcceptsChanges() }
         let result: Result<Removed, StoreError> = await scheduler.withStopped(
             ids, order: .remove, owner: caller.scope
         ) { [self] _ in

@@ -58,12 +58,12 @@ extension TaskQueue {
         part ids: [TaskID], by changes: TaskChanges, for caller: Caller
     ) async throws(QueueError) -> [TaskID: UpdateOutcome] {
         let (store, settings, now) = (store, settings, clock.now())
-        let judge: TaskStore.Judge = { (asked, before, owner) throws(FieldError) in
+        let validate: TaskStore.Validation = { (asked, before, owner) throws(FieldError) in
             var admission = Admission(settings: settings, caller: caller, now: now)
             return try admission.readmit(asked, after: before, names: changes.isOfPath, owner: owner)
         }
         let expected = try stored { () throws(StoreError) in
-            try store.judgeUpdate(ids, by: changes, owner: caller.scope, now: now, judge: judge)
+            try store.checkUpdate(ids, by: changes, owner: caller.scope, now: now, validate: validate)
         }
         let changing = ids.filter { expected[$0] == .updated }
         guard !changing.isEmpty else { return expected }
@@ -72,13 +72,13 @@ extension TaskQueue {
             do throws(StoreError) {
                 return .success(
                     try await store.update(
-                        ids, by: changes, owner: caller.scope, quota: settings.quota, now: now, judge: judge))
+                        ids, by: changes, owner: caller.scope, quota: settings.quota, now: now, validate: validate))
             } catch {
                 return .failure(error)
             }
         }
         // This check comes first, so that no task is stopped for a change that the store refuses.
-        try stored { () throws(StoreError) in try self.store.checkTakes() }
+        try stored { () throws(StoreError) in try self.store.checkAcceptsChanges() }
         let result: Result<[TaskID: UpdateOutcome], StoreError>
         if changes.areTakenUpAtOnce {
             result = await write(changing)
@@ -86,7 +86,8 @@ extension TaskQueue {
                 // Where a commit failed, the tasks of earlier commits have been changed nevertheless.
                 let taken = try stored { () throws(StoreError) in
                     if case .success(let outcomes) = result { return outcomes }
-                    return try store.judgeUpdate(changing, by: changes, owner: caller.scope, now: now, judge: judge)
+                    return try store.checkUpdate(
+                        changing, by: changes, owner: caller.scope, now: now, validate: validate)
                 }
                 for (id, outcome) in taken where [.updated, .unchanged].contains(outcome) {
                     await onSharedThreads { await scheduler.limit(id, to: limit.value) }

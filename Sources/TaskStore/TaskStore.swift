@@ -35,7 +35,7 @@ package final class TaskStore: Sendable {
         directory: String, report: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(StoreError) {
         self.directory = directory
-        notes = try RescuedStore.takeUp(in: directory)
+        notes = try RescuedStore.recover(in: directory)
         let file = StoreFile(directory: directory)
         try file.prepare()
         do {
@@ -133,7 +133,7 @@ package final class TaskStore: Sendable {
     /// Checks that the store accepts changes, before the caller stops or removes something that is stored afterwards.
     ///
     /// - Throws: ``StoreError/displaced(_:)`` if the store currently rejects changes.
-    package func checkTakes() throws(StoreError) {
+    package func checkAcceptsChanges() throws(StoreError) {
         guard watch.isDisplaced else { return }
         if let refusal = pool.writeWithoutTransaction({ watch.refusal($0) }) { throw refusal }
     }

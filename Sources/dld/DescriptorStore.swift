@@ -15,7 +15,7 @@ final class DescriptorStore: DescriptorKeeper {
         kept = Mutex(inherited.kept)
     }
 
-    func takeKept() -> [(label: String, descriptor: Int32)] {
+    func adoptInheritedDescriptors() -> [(label: String, descriptor: Int32)] {
         kept.withLock { kept in
             defer { kept = [] }
             return kept
@@ -28,7 +28,7 @@ final class DescriptorStore: DescriptorKeeper {
         withUnsafePointer(to: descriptor) { _ = sd_pid_notify_with_fds(0, 0, state, $0, 1) }
     }
 
-    func letGo(of label: String) {
+    func release(_ label: String) {
         ServiceManager.notify("FDSTOREREMOVE=1\nFDNAME=\(Self.prefix)\(label)")
     }
 }

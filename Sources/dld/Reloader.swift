@@ -38,13 +38,13 @@ actor Reloader {
         let before = underWay
         let reloading = Task {
             _ = await before?.value
-            return await self.takeUp()
+            return await self.apply()
         }
         underWay = reloading
         return await reloading.value
     }
 
-    private func takeUp() async -> Result<[String], QueueHandler.ReloadRefusal> {
+    private func apply() async -> Result<[String], QueueHandler.ReloadRefusal> {
         ServiceManager.notifyReloading()
         var status = "Ready"
         defer { ServiceManager.notify("READY=1\nSTATUS=\(status)") }

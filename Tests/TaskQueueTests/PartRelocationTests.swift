@@ -111,7 +111,7 @@ struct PartRelocationTests {
         let id = try await paused(fixture, server)
         await fixture.queue.stop()
         let part = RequestMaker.partName(id, identity: fixture.store.identity)
-        try await fixture.store.note([PartMove(id: id, directories: [nil, "isos"])])
+        try await fixture.store.record([PartMove(id: id, directories: [nil, "isos"])])
         if death != .beforeMove {
             // The directory is created in the same way as by the daemon.
             _ = try Directory.open(root: fixture.downloads).make(["isos"])
@@ -152,7 +152,7 @@ struct PartRelocationTests {
         _ = try fixture.directory.write("old", to: "downloads/isos/" + part)
         _ = try fixture.directory.write("old", to: "downloads/isos/" + gone)
         let ids = [id, TaskID(99)]
-        try await fixture.store.note(ids.map { PartMove(id: $0, directories: [nil, "isos"]) })
+        try await fixture.store.record(ids.map { PartMove(id: $0, directories: [nil, "isos"]) })
         let next = try QueueFixture.queue(fixture.store, fixture.settings)
         await next.start()
         #expect(parts(fixture) == [part])

@@ -26,7 +26,7 @@ struct Aria2Entry {
     /// Stores an option.
     ///
     /// - Returns: whether the option is accepted; `false` if it was given before. `header` may be repeated.
-    mutating func take(_ name: String, _ value: Text) -> Bool {
+    mutating func store(_ name: String, _ value: Text) -> Bool {
         if name == "header" {
             headers.append(value)
             return true

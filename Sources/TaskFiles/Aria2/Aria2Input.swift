@@ -112,21 +112,21 @@ private struct Aria2Reader {
         case nil: throw fault(position, Aria2Option.refusal(ofUnknown: name))
         case .refused(let harmless, let reason):
             guard harmless.contains(value) else { throw fault(position, "`\(name)` \(reason)") }
-            try take(name, value, at: position)
+            try apply(name, value, at: position)
         case .passedOver:
-            note(at: position, "`\(name)` tunes aria2 and says nothing to dld; it is passed over")
+            warn(at: position, "`\(name)` tunes aria2 and says nothing to dld; it is passed over")
         case .carriedOut:
-            try take(name, value, at: position)
+            try apply(name, value, at: position)
         }
     }
 
-    private mutating func take(_ name: String, _ value: String, at position: Position) throws(FileError) {
-        guard entry?.take(name, .init(text: value, position: position)) == true else {
+    private mutating func apply(_ name: String, _ value: String, at position: Position) throws(FileError) {
+        guard entry?.store(name, .init(text: value, position: position)) == true else {
             throw fault(position, "`\(name)` is given twice")
         }
     }
 
-    private mutating func note(at position: Position, _ message: String) {
+    private mutating func warn(at position: Position, _ message: String) {
         if let index = passedOverIndex[message] {
             passedOver[index].count += 1
         } else {
@@ -141,7 +141,7 @@ private struct Aria2Reader {
         guard var entry else { return }
         self.entry = nil
         let task = try entry.specification()
-        for (position, message) in entry.notes { note(at: position, message) }
+        for (position, message) in entry.notes { warn(at: position, message) }
         if let key = task.key {
             if let line = keys[key] {
                 throw fault(entry.position, "has the `gid` of the entry at line \(line)")

@@ -250,10 +250,10 @@ extension Configuration {
         case "mode": control.mode = value.mode()
         case "group":
             control.group = value.group()
-            positions.note("control.group", value)
+            positions.record("control.group", value)
         default:
             control.adminGroup = value.group()
-            positions.note("control.admin-group", value)
+            positions.record("control.admin-group", value)
         }
     }
 

@@ -74,7 +74,7 @@ package struct Configuration: Sendable, Equatable {
     package struct Positions: Sendable, Equatable {
         private var places: [String: (file: String, position: Position)] = [:]
 
-        mutating func note(_ key: String, _ value: YAMLValue) { places[key] = value.place }
+        mutating func record(_ key: String, _ value: YAMLValue) { places[key] = value.place }
 
         /// Returns an error about the value of `key`; it has no position if the file does not contain the key.
         package func error(at key: String, _ message: String) -> FileError {

@@ -175,7 +175,7 @@ struct MetalinkReader {
 
     private mutating func end(_ place: Place) throws(FileError) {
         switch place {
-        case .text(let leaf, let offset): try take(leaf, offset: offset)
+        case .text(let leaf, let offset): try apply(leaf, offset: offset)
         case .pieces: draft?.endPieces()
         case .file:
             guard let draft else { return }
@@ -185,7 +185,7 @@ struct MetalinkReader {
         }
     }
 
-    private mutating func take(_ leaf: Leaf, offset: Int) throws(FileError) {
+    private mutating func apply(_ leaf: Leaf, offset: Int) throws(FileError) {
         var text = xml.text[...]
         while let first = text.first, XMLSource.isBlank(first) { text.removeFirst() }
         while let last = text.last, XMLSource.isBlank(last) { text.removeLast() }

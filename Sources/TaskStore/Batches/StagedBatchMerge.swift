@@ -111,7 +111,7 @@ struct StagedBatchMerge {
 
     func run(in database: Database, prune: Bool) throws -> StagedBatchOutcome {
         var outcome = StagedBatchOutcome()
-        try takeInPlace(in: database, to: &outcome)
+        try publishInserted(in: database, to: &outcome)
         var additions: [Entry] = []
         // Most owners have no past entries, which makes a query per entry unnecessary.
         let past = try database.hasPastEntries(owner: owner) ? batch : nil
@@ -138,7 +138,7 @@ struct StagedBatchMerge {
                 }
                 if let known {
                     try apply(entry, to: known, in: database, &outcome)
-                    if prune { try database.note(known.head.id.rawValue, asTaskOf: entry.id) }
+                    if prune { try database.setTask(known.head.id.rawValue, ofEntry: entry.id) }
                 } else if let past, try database.isPast(entry.stored, owner: owner, batch: past) {
                     outcome.unchanged += 1
                 } else {
@@ -153,7 +153,7 @@ struct StagedBatchMerge {
     }
 
     /// Makes the tasks visible that were already inserted, and records their events.
-    private func takeInPlace(in database: Database, to outcome: inout StagedBatchOutcome) throws {
+    private func publishInserted(in database: Database, to outcome: inout StagedBatchOutcome) throws {
         let ranges = try database.rows(
             "SELECT first, last, state, reason FROM staged_range WHERE set_id = ? ORDER BY first", [stagedBatch]
         ) { row in
@@ -240,9 +240,9 @@ struct StagedBatchMerge {
             outcome.add(range.ids)
             for id in range.ids where entries.indices.contains(next) {
                 if entries[next].hasPieceHashes {
-                    try database.takePieceHashes(of: TaskID(id), fromEntry: entries[next].id)
+                    try database.movePieceHashes(of: TaskID(id), fromEntry: entries[next].id)
                 }
-                if notes { try database.note(id, asTaskOf: entries[next].id) }
+                if notes { try database.setTask(id, ofEntry: entries[next].id) }
                 next += 1
             }
         }
@@ -271,7 +271,7 @@ struct StagedBatchMerge {
         if leavesDirectory { try database.forgetBytes(of: id) }
         try database.setSecrets(of: id, to: entry.secrets)
         if known.hasPieceHashes || entry.hasPieceHashes {
-            try database.takePieceHashes(of: id, fromEntry: entry.id)
+            try database.movePieceHashes(of: id, fromEntry: entry.id)
         }
         var head = known.head
         if let standing = standing(of: known, before, after, asNew: entry.standing) {
@@ -330,7 +330,7 @@ struct StagedBatchMerge {
 }
 
 extension Database {
-    fileprivate func note(_ task: Int64, asTaskOf entry: Int64) throws {
+    fileprivate func setTask(_ task: Int64, ofEntry entry: Int64) throws {
         try run("UPDATE staged_entry SET task_id = ? WHERE id = ?", [task, entry])
     }
 }

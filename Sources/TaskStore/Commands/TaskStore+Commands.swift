@@ -54,12 +54,12 @@ extension TaskStore {
         _ ids: [TaskID], owner: UInt32?, keepsEntries: Bool = false, quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> RemovedTasks {
         typealias Removal = (tasks: RemovedTasks, places: Set<PartPlace>)
-        let noted: @Sendable (Database, inout Removal) throws -> Void = { database, removal in
-            try Self.note(removal.places, in: database)
+        let recordPlaces: @Sendable (Database, inout Removal) throws -> Void = { database, removal in
+            try Self.record(removal.places, in: database)
             removal.tasks.places.formUnion(removal.places)
             removal.places = []
         }
-        return try await inParts(ids, Removal(RemovedTasks(), []), finish: noted) { database, id, removal in
+        return try await inParts(ids, Removal(RemovedTasks(), []), finish: recordPlaces) { database, id, removal in
             guard let task = try database.removable(id, owner: owner) else { return 0 }
             if keepsEntries {
                 try database.keepEntry(ofCompleted: id, owner: task.head.owner, records: quota.recordsPerOwner)

@@ -17,7 +17,7 @@ extension TaskStore {
     /// A function that validates the complete new specification, including secrets, and separates the secrets from it.
     /// It also receives the previous specification. The path of the result becomes the task's path; `nil` keeps the
     /// current path.
-    package typealias Judge =
+    package typealias Validation =
         @Sendable (
             _ asked: TaskSpecification, _ before: TaskSpecification, _ owner: UInt32
         ) throws(FieldError) -> NewTask
@@ -31,21 +31,21 @@ extension TaskStore {
     ///   larger.
     package func update(
         _ id: TaskID, by changes: TaskChanges, owner: UInt32?, quota: Quota = Quota(), now: Milliseconds,
-        judge: @escaping Judge
+        validate: @escaping Validation
     ) async throws(StoreError) -> UpdateOutcome {
-        try await update([id], by: changes, owner: owner, quota: quota, now: now, judge: judge)[id] ?? .unknown
+        try await update([id], by: changes, owner: owner, quota: quota, now: now, validate: validate)[id] ?? .unknown
     }
 
-    /// Changes each of `ids` like ``update(_:by:owner:quota:now:judge:)``.
+    /// Changes each of `ids` like ``update(_:by:owner:quota:now:validate:)``.
     ///
     /// - Parameter ids: any number of tasks; if a commit fails, the changes of previous commits remain.
     package func update(
         _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, quota: Quota = Quota(), now: Milliseconds,
-        judge: @escaping Judge
+        validate: @escaping Validation
     ) async throws(StoreError) -> [TaskID: UpdateOutcome] {
         let identity = identity
         return try await inParts(ids, [:] as [TaskID: UpdateOutcome]) { database, id, outcomes in
-            switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
+            switch try database.plan(id, changes, owner: owner, identity: identity, now: now, validate) {
             case .failure(let reason):
                 outcomes[id] = reason.outcome
                 return 0
@@ -63,21 +63,21 @@ extension TaskStore {
         }
     }
 
-    /// Returns the current outcome of ``update(_:by:owner:quota:now:judge:)`` without making the change.
-    package func judgeUpdate(
-        _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: Judge
+    /// Returns the current outcome of ``update(_:by:owner:quota:now:validate:)`` without making the change.
+    package func checkUpdate(
+        _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, validate: Validation
     ) throws(StoreError) -> UpdateOutcome {
-        try judgeUpdate([id], by: changes, owner: owner, now: now, judge: judge)[id] ?? .unknown
+        try checkUpdate([id], by: changes, owner: owner, now: now, validate: validate)[id] ?? .unknown
     }
 
-    /// Validates a change of each of `ids` like ``judgeUpdate(_:by:owner:now:judge:)``.
-    package func judgeUpdate(
-        _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: Judge
+    /// Validates a change of each of `ids` like ``checkUpdate(_:by:owner:now:validate:)``.
+    package func checkUpdate(
+        _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, now: Milliseconds, validate: Validation
     ) throws(StoreError) -> [TaskID: UpdateOutcome] {
         try read { database in
             var outcomes: [TaskID: UpdateOutcome] = [:]
             for id in ids {
-                switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
+                switch try database.plan(id, changes, owner: owner, identity: identity, now: now, validate) {
                 case .failure(let reason): outcomes[id] = reason.outcome
                 case .success(let plan): outcomes[id] = plan.isEmpty ? .unchanged : .updated
                 }
@@ -116,7 +116,7 @@ private struct NoPlan: Error {
 extension Database {
     fileprivate func plan(
         _ id: TaskID, _ changes: TaskChanges, owner: UInt32?, identity: String, now: Milliseconds,
-        _ judge: TaskStore.Judge
+        _ validate: TaskStore.Validation
     ) throws -> Result<UpdatePlan, NoPlan> {
         let found = try firstRow(
             """
@@ -145,7 +145,7 @@ extension Database {
         if let json = found.secrets { whole.restore(try StoredJSON.decode(TaskSecrets.self, from: json)) }
         var task: NewTask
         do throws(FieldError) {
-            task = try judge(changes.applied(to: whole), whole, found.head.owner)
+            task = try validate(changes.applied(to: whole), whole, found.head.owner)
         } catch {
             return .failure(NoPlan(outcome: .wrong(error)))
         }

@@ -53,7 +53,7 @@ struct RescuedStore {
     ///
     /// - Returns: messages for the administrator.
     /// - Throws: ``StoreError/missing(_:)`` if the administrator has to decide which database to use.
-    static func takeUp(in directory: String) throws(StoreError) -> [String] {
+    static func recover(in directory: String) throws(StoreError) -> [String] {
         var copies: [String] = []
         for entry in entries(of: directory) {
             // The file was left by a daemon that ended while it made a copy.

@@ -14,7 +14,7 @@ struct StoreFile {
 
     /// Creates the file if it does not exist; otherwise validates it without changing it.
     func prepare() throws(StoreError) {
-        if try !make() { try judge() }
+        if try !make() { try validate() }
         // SQLite gives its log and its shared-memory file the permissions of this file.
         guard chmod(path, 0o600) == 0 else { throw .io(Self.reason(path)) }
     }
@@ -34,7 +34,7 @@ struct StoreFile {
 
     /// Validates an existing file. A read-only connection neither recovers nor checkpoints, so that a rejected file is
     /// not modified.
-    private func judge() throws(StoreError) {
+    private func validate() throws(StoreError) {
         var status = stat()
         guard lstat(path, &status) == 0 else { throw .io(Self.reason(path)) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notADatabase(path: path) }
@@ -44,18 +44,18 @@ struct StoreFile {
         }
         do {
             do {
-                try judgeContent(readonly: true)
+                try validateContent(readonly: true)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
                 // An interrupted transaction must be rolled back before the file can be read. Any program that opens
                 // the file, regardless of its owner, would do the same.
-                try judgeContent(readonly: false)
+                try validateContent(readonly: false)
             }
         } catch {
             throw StoreError(error, path: path)
         }
     }
 
-    private func judgeContent(readonly: Bool) throws {
+    private func validateContent(readonly: Bool) throws {
         var configuration = Configuration()
         configuration.readonly = readonly
         configuration.busyMode = .timeout(Self.busyTimeout)

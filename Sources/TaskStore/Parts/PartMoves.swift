@@ -22,7 +22,7 @@ extension TaskStore {
     package func partMoves() throws(StoreError) -> [PartMove] { try read { try $0.partMoves() } }
 
     /// Records moves; they are durable when the call returns.
-    package func note(_ moves: [PartMove]) async throws(StoreError) {
+    package func record(_ moves: [PartMove]) async throws(StoreError) {
         guard !moves.isEmpty else { return }
         try await writes.perform(weight: moves.count) { database in
             try database.setPartMoves(try database.partMoves() + moves)

@@ -70,7 +70,7 @@ extension TaskStore {
     }
 
     /// Remembers the directories of removed tasks' part files, because a directory may be unavailable at this time.
-    static func note(_ places: Set<PartPlace>, in database: Database) throws {
+    static func record(_ places: Set<PartPlace>, in database: Database) throws {
         guard !places.isEmpty else { return }
         var known = try database.list(of: PartPlace.self, placesName)
         let fresh = places.subtracting(known)

@@ -42,12 +42,12 @@ struct RowBinding {
 
     mutating func bind(_ value: Int64?) {
         index += 1
-        note(value.map { sqlite3_bind_int64(handle, index, $0) } ?? sqlite3_bind_null(handle, index))
+        record(value.map { sqlite3_bind_int64(handle, index, $0) } ?? sqlite3_bind_null(handle, index))
     }
 
     mutating func bind(_ text: String?) {
         index += 1
-        guard var text else { return note(sqlite3_bind_null(handle, index)) }
+        guard var text else { return record(sqlite3_bind_null(handle, index)) }
         let code = text.withUTF8 { bytes in
             if let place = texts.append(bytes) {
                 return sqlite3_bind_text(handle, index, place, Int32(bytes.count), nil)
@@ -56,11 +56,11 @@ struct RowBinding {
                 sqlite3_bind_text(handle, index, $0.baseAddress, Int32($0.count), Self.copied)
             }
         }
-        note(code)
+        record(code)
     }
 
     /// Records the first failure: a value that was not bound would be stored as NULL.
-    private mutating func note(_ code: Int32) {
+    private mutating func record(_ code: Int32) {
         if code != SQLITE_OK, failure == SQLITE_OK { failure = code }
     }
 

@@ -50,7 +50,7 @@ extension Database {
     }
 
     /// Copies a staged entry's digests to a task within SQLite.
-    func takePieceHashes(of id: TaskID, fromEntry entry: Int64) throws {
+    func movePieceHashes(of id: TaskID, fromEntry entry: Int64) throws {
         try run("DELETE FROM task_piece_hashes WHERE task_id = ?", [id.rawValue])
         try run(
             """

@@ -103,7 +103,7 @@ final class WriteQueue: Sendable {
         case .refuse: job.refuse(.closed)
         case .drain:
             pool.asyncWriteWithoutTransaction { database in
-                while let batch = self.takeBatch() {
+                while let batch = self.dequeueJobs() {
                     var rest = batch[...]
                     while !rest.isEmpty { rest = rest.dropFirst(self.commit(rest, in: database)) }
                 }
@@ -111,7 +111,7 @@ final class WriteQueue: Sendable {
         }
     }
 
-    private func takeBatch() -> [Job]? {
+    private func dequeueJobs() -> [Job]? {
         state.withLock { state in
             guard !state.jobs.isEmpty else {
                 state.isDraining = false

@@ -55,7 +55,7 @@ extension Context {
             for id in added.ids { output.line(id.description) }
             // Write the ids before the wait begins, so that the caller has them.
             output.flush()
-            try tellFound(added, batch: batch, client)
+            try reportFound(added, batch: batch, client)
         } else if wait == nil {
             output.json(Shown(added, isOfBatch: batch != nil))
         }
@@ -66,7 +66,7 @@ extension Context {
         guard waiter.conclude() else { throw ExitStatus.failed }
     }
 
-    private func tellFound(_ added: AddedTasks, batch: String?, _ client: ControlClient) throws(ClientError) {
+    private func reportFound(_ added: AddedTasks, batch: String?, _ client: ControlClient) throws(ClientError) {
         guard added.countOfFound > 0 else { return }
         var states: [String: Int] = [:]
         if let batch {
@@ -74,14 +74,14 @@ extension Context {
         }
         for id in added.found {
             guard let task = try client.taskIfKnown(id) else { continue }
-            if let note = added.note(of: task) { return tell(note) }
+            if let note = added.note(of: task) { return writeNote(note) }
             states[task.state.rawValue, default: 0] += 1
         }
-        tell(added.note(states: states))
+        writeNote(added.note(states: states))
     }
 
     /// Writes a note that is not an error to standard error.
-    private func tell(_ note: String) {
+    private func writeNote(_ note: String) {
         let errors = Output(STDERR_FILENO)
         errors.line(Escape.visible(note))
         errors.flush()

@@ -30,7 +30,7 @@ final class TaskWaiter {
     private var unread: Set<TaskID> = []
     /// Tasks that an event reported as completed. If one has left the history by the time it is read, it counts as
     /// completed.
-    private var heardToComplete: Set<TaskID> = []
+    private var reportedComplete: Set<TaskID> = []
     private var wasSeen: Bool
     /// The deadline for an absent daemon to return; `nil` while the daemon answers.
     private var patience: Deadline?
@@ -89,7 +89,7 @@ final class TaskWaiter {
                     // Subscribe first, then read the tasks, so that a change between the two is reported.
                     _ = try client.subscribe(after: nil, types: Self.eventTypes)
                     isSubscribed = true
-                    strangers = try look(client)
+                    strangers = try readStates(client)
                     patience = nil
                     if wasSeen {
                         strangers.forEach(endUnknown)
@@ -99,9 +99,9 @@ final class TaskWaiter {
                 }
                 if wasSeen { try follow(client) }
                 if pending.isEmpty, !unread.isEmpty {
-                    heardToComplete.formUnion(unread)
+                    reportedComplete.formUnion(unread)
                     swap(&pending, &unread)
-                    try look(client).forEach(endUnknown)
+                    try readStates(client).forEach(endUnknown)
                 }
             } catch {
                 try recover(from: error)
@@ -187,20 +187,20 @@ final class TaskWaiter {
     /// Reads the state of every pending task.
     ///
     /// - Returns: the ids that the daemon does not know.
-    private func look(_ client: any TaskSource) throws(ClientError) -> [TaskID] {
+    private func readStates(_ client: any TaskSource) throws(ClientError) -> [TaskID] {
         var unknown: [TaskID] = []
         guard let first = pending.min(), let last = pending.max(), pending.count >= Scan.minimum,
             (last.rawValue - first.rawValue) / Int64(pending.count) < Scan.sparseness
         else {
             for id in pending.sorted() {
-                if let task = try client.taskIfKnown(id) { note(task) } else { unknown.append(id) }
+                if let task = try client.taskIfKnown(id) { record(task) } else { unknown.append(id) }
             }
             return unknown
         }
         var missing = pending
         do {
             try client.forEachPage(filter: nil, limit: nil, after: TaskID(first.rawValue - 1), newest: nil) { page in
-                for task in page where missing.remove(task.id) != nil { note(task) }
+                for task in page where missing.remove(task.id) != nil { record(task) }
                 return page.last.map { $0.id < last } ?? false
             }
         } catch let error as ClientError {
@@ -211,11 +211,11 @@ final class TaskWaiter {
         return missing.sorted()
     }
 
-    private func note(_ task: TaskStatus) {
+    private func record(_ task: TaskStatus) {
         if task.isSettled { end(task.id, .settled(task)) } else if view != nil { latest[task.id] = task }
     }
 
-    private func endUnknown(_ id: TaskID) { end(id, heardToComplete.contains(id) ? .completed : .removed) }
+    private func endUnknown(_ id: TaskID) { end(id, reportedComplete.contains(id) ? .completed : .removed) }
 
     private func end(_ id: TaskID, _ ending: Ending) {
         guard pending.remove(id) != nil else { return }
@@ -239,7 +239,7 @@ final class TaskWaiter {
 
     private func handle(_ event: TaskEvent, _ client: any TaskSource) throws(ClientError) {
         if event.type == .gap {
-            try look(client).forEach(endUnknown)
+            try readStates(client).forEach(endUnknown)
             return
         }
         guard let id = event.id, pending.contains(id) else { return }
@@ -250,7 +250,7 @@ final class TaskWaiter {
             unread.insert(id)
         case .completed, .failed, .cancelled, .paused, .removed:
             if let task = try client.taskIfKnown(id) {
-                note(task)
+                record(task)
             } else {
                 // The task may have left the history.
                 end(id, event.type == .completed ? .completed : .removed)
@@ -266,7 +266,7 @@ final class TaskWaiter {
     private func redraw(_ view: ProgressView, _ client: any TaskSource) throws(ClientError) {
         if showsEach(view) {
             // A task that is gone is reported by an event still on its way.
-            for id in pending { if let task = try client.taskIfKnown(id) { note(task) } }
+            for id in pending { if let task = try client.taskIfKnown(id) { record(task) } }
         } else {
             let page = try client.page(
                 TaskListParameters(

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Changes to what is asked for")
 struct TaskStoreUpdatesTests {
-    private static let judge: TaskStore.Judge = { (asked, _, owner) throws(FieldError) in
+    private static let validate: TaskStore.Validation = { (asked, _, owner) throws(FieldError) in
         var specification = asked
         let address = try specification.check()
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
@@ -24,8 +24,8 @@ struct TaskStoreUpdatesTests {
         _ fixture: StoreFixture, _ id: TaskID, owner: UInt32? = 1000, _ make: (inout TaskChanges) -> Void
     ) async throws -> UpdateOutcome {
         let changes = changes(make)
-        let expected = try fixture.store.judgeUpdate(id, by: changes, owner: owner, now: 70_000, judge: judge)
-        let outcome = try await fixture.store.update(id, by: changes, owner: owner, now: 70_000, judge: judge)
+        let expected = try fixture.store.checkUpdate(id, by: changes, owner: owner, now: 70_000, validate: validate)
+        let outcome = try await fixture.store.update(id, by: changes, owner: owner, now: 70_000, validate: validate)
         #expect(outcome == expected)
         return outcome
     }
@@ -35,15 +35,15 @@ struct TaskStoreUpdatesTests {
         let fixture = try StoreFixture()
         let id = try await fixture.add(.sample("https://example.org/a", path: "/d/served"))[0]
         var changes = Self.changes { $0.directory = .set("other") }
-        let judge: TaskStore.Judge = { (asked, _, owner) throws(FieldError) in
+        let validate: TaskStore.Validation = { (asked, _, owner) throws(FieldError) in
             NewTask(
                 specification: asked, secrets: TaskSecrets(), owner: owner, host: "https://example.org:443",
                 standing: TaskLifecycle(), path: "/d/\(asked.directory ?? "")/\(asked.expectedName)")
         }
-        _ = try await fixture.store.update(id, by: changes, owner: 1000, now: 1, judge: judge)
+        _ = try await fixture.store.update(id, by: changes, owner: 1000, now: 1, validate: validate)
         #expect(try fixture.store.record(id, owner: nil)?.path == "/d/other/served")
         changes.output = .set("o")
-        _ = try await fixture.store.update(id, by: changes, owner: 1000, now: 1, judge: judge)
+        _ = try await fixture.store.update(id, by: changes, owner: 1000, now: 1, validate: validate)
         #expect(try fixture.store.record(id, owner: nil)?.path == "/d/other/o")
     }
 
@@ -54,14 +54,14 @@ struct TaskStoreUpdatesTests {
         try await fixture.conclude(ids[1], .inState(.completed))
         let asked = ids + [TaskID(99)]
         let changes = Self.changes { $0.limit = .set(5) }
-        let outcomes = try await fixture.store.update(asked, by: changes, owner: 1000, now: 1, judge: Self.judge)
+        let outcomes = try await fixture.store.update(asked, by: changes, owner: 1000, now: 1, validate: Self.validate)
         #expect(outcomes[ids[0]] == .updated && outcomes[TaskID(99)] == .unknown)
         guard case .refused(let transition) = outcomes[ids[1]] else {
             Issue.record("a completed task changed")
             return
         }
         #expect(transition.state == .completed)
-        let again = try fixture.store.judgeUpdate(asked, by: changes, owner: 1000, now: 1, judge: Self.judge)
+        let again = try fixture.store.checkUpdate(asked, by: changes, owner: 1000, now: 1, validate: Self.validate)
         #expect(again[ids[0]] == .unchanged)
     }
 

@@ -13,8 +13,8 @@ struct PartMovesTests {
             PartMove(id: TaskID(1), directories: [nil, "isos"]), PartMove(id: TaskID(2), directories: ["a", "b"]),
         ]
         #expect(try store.partMoves() == [])
-        try await store.note([moves[0]])
-        try await store.note([moves[1]])
+        try await store.record([moves[0]])
+        try await store.record([moves[1]])
         #expect(try store.partMoves() == moves)
         try await store.forgetPartMoves(of: [TaskID(1)])
         #expect(try store.partMoves() == [moves[1]])

@@ -31,7 +31,7 @@ struct OwnerRecordsTests {
         return try store.recordBytes(of: 1000)
     }
 
-    /// Changes the header fields with a judge that accepts every change.
+    /// Changes the header fields with a validation that accepts every change.
     private func update(
         _ ids: [TaskID], headers: [String], in store: TaskStore, quota: Quota = Quota()
     ) async throws -> [TaskID: UpdateOutcome] {

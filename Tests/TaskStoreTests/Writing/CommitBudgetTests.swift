@@ -33,8 +33,8 @@ struct CommitBudgetTests {
             .with(password: String(repeating: "p", count: megabyte))
     }
 
-    /// A judge that accepts every change.
-    private static let judge: TaskStore.Judge = { asked, _, owner in
+    /// A validation that accepts every change.
+    private static let validate: TaskStore.Validation = { asked, _, owner in
         var specification = asked
         let secrets = specification.takeSecrets(redactedURL: asked.url)
         return NewTask(
@@ -91,7 +91,7 @@ struct CommitBudgetTests {
     }
 
     @Test(
-        "A31: what takes long to read and to judge is changed a few at a time as well, though little of it is written")
+        "A31: what takes long to read and to check is changed a few at a time as well, though little of it is written")
     func judged() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
@@ -99,7 +99,7 @@ struct CommitBudgetTests {
         var changes = TaskChanges()
         changes.priority = .set(.high)
         let sizes = observing(fixture)
-        let outcomes = try await store.update(ids, by: changes, owner: nil, now: 9, judge: Self.judge)
+        let outcomes = try await store.update(ids, by: changes, owner: nil, now: 9, validate: Self.validate)
         #expect(outcomes.count == 24 && outcomes.values.allSatisfy { $0 == .updated })
         expectShort(sizes, total: 24, "changed")
     }
