@@ -14,7 +14,7 @@ struct UnreadWrites {
     mutating func began() { begun &+= 1 }
 
     /// Records that the oldest unfinished write has ended. Writes end in the order in which they began.
-    mutating func ended() { taken &+= 1 }
+    mutating func ended() { if !isEmpty { taken &+= 1 } }
 
     mutating func mark() { marked = begun }
 }

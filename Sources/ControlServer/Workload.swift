@@ -17,7 +17,7 @@ final class Workload {
     /// A grant of memory, and of a place in the lane while the work is done.
     struct Ticket: Sendable {
         let user: UInt32
-        fileprivate var lane: Lane?
+        fileprivate(set) var lane: Lane?
         fileprivate(set) var bytes: Int
     }
 

@@ -123,6 +123,24 @@ struct ConnectionHandlerTests {
         }
     }
 
+    @Test("a line that is a little too long is refused too when it follows a request under way")
+    func slightlyTooLongLine() async throws {
+        let gate = Gate()
+        let handler = ScriptedHandler(commands: { _, _ in
+            await gate.wait()
+            return .success(Acknowledgement())
+        })
+        try await withServer(handler) { _, path in
+            let client = try TestClient(connectingTo: path)
+            let line = [UInt8](repeating: UInt8(ascii: "x"), count: MessageLimits.lineLength + 1)
+            try await client.send(Array((request(1) + "\n").utf8) + line + [0x0A])
+            await gate.open()
+            #expect(try await client.line() == acknowledgement(1))
+            #expect(try await client.line()?.contains("a line is longer than 1048576 bytes") == true)
+            #expect(try await client.line() == nil)
+        }
+    }
+
     @Test("half a line is given up after its time; whole lines and silence are not (A15)")
     func halfLine() async throws {
         try await withServer(limits: { $0.halfLine = .milliseconds(200) }) { _, path in
