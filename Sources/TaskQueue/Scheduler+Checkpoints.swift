@@ -15,20 +15,19 @@ extension Scheduler {
 
     /// Syncs a download's bytes to disk (fsync), then records them in the store.
     func checkpoint(_ id: TaskID) {
-        guard let task = running[id], !task.isConcluding, task.checkpoint == nil,
-            let request = task.request as? DownloadRequest, request.needsCheckpoint || task.owesCheckpoint
+        guard let task = running[id], !task.lifecycle.hasEnded, let request = task.request as? DownloadRequest,
+            task.checkpoints.mayBegin(hasNews: request.needsCheckpoint)
         else { return }
-        task.lastCheckpoint = clock.monotonic()
         checkpointsUnderWay += 1
-        task.checkpoint = Task {
+        let checkpoint = Task {
             let isWritten = await writeCheckpoint(id, task, request)
             checkpointsUnderWay -= 1
-            task.checkpoint = nil
-            task.owesCheckpoint = !isWritten
+            task.checkpoints.end(isWritten: isWritten)
             // A checkpoint that became due meanwhile was skipped.
-            if isWritten, request.unsyncedBytes >= Self.checkpointBytes { checkpoint(id) }
+            if isWritten, request.unsyncedBytes >= Self.checkpointBytes { self.checkpoint(id) }
             beginDueCheckpoints()
         }
+        task.checkpoints.begin(checkpoint, now: clock.monotonic())
     }
 
     /// Records the identity of an upload's source. Later attempts send the same source or nothing.
@@ -41,15 +40,16 @@ extension Scheduler {
         let progress = TaskProgress(
             bytesDone: record.bytesDone, bytesTotal: record.bytesTotal, bytesFetched: record.bytesFetched,
             startedAt: record.startedAt ?? task.startedAt, resumeData: source.bytes)
-        task.checkpoint = Task {
+        let checkpoint = Task {
             do throws(StoreError) {
                 _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
             } catch {
                 // The identity is also written at the end of the run.
                 logger.error("cannot note the source of an upload", metadata: ["task": "\(id)", "error": "\(error)"])
             }
-            task.checkpoint = nil
+            task.checkpoints.end(isWritten: true)
         }
+        task.checkpoints.begin(checkpoint, now: nil)
     }
 
     /// Writes a checkpoint.
@@ -63,7 +63,7 @@ extension Scheduler {
             // After a failed fsync, cached data may be lost, so only bytes covered by an earlier fsync count. The run
             // is ended here, and the task restarts from those bytes.
             logger.error("a checkpoint failed", metadata: ["task": "\(id)", "error": "\(error)"])
-            task.order = task.order ?? .release
+            task.lifecycle.checkpointFailed()
             request.cancel()
             return true
         }

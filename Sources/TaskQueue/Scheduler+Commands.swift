@@ -86,10 +86,9 @@ extension Scheduler {
     func end(_ ids: some Sequence<TaskID>, _ order: RunOutcomePolicy.Order, owner: UInt32?) -> Set<TaskID> {
         var ended: Set<TaskID> = []
         for id in ids {
-            guard let task = running[id], owner == nil || task.record.owner == owner, !task.isConcluding else {
+            guard let task = running[id], owner == nil || task.record.owner == owner, task.lifecycle.stop(order) else {
                 continue
             }
-            if task.order == nil || order == .remove || order == .cancel { task.order = order }
             task.request?.cancel()
             ended.insert(id)
         }
@@ -99,8 +98,7 @@ extension Scheduler {
     /// Returns when the conclusion of the task's run has been written, or cannot be written for now. Returns
     /// immediately where the task is not running.
     func concluded(_ id: TaskID) async {
-        if running[id]?.cannotBeWritten == true { return }
-        guard running[id]?.isConcluding == true || running[id]?.order != nil else { return }
+        guard running[id]?.lifecycle.isAboutToEnd == true else { return }
         await withCheckedContinuation { continuation in
             // No suspension point lies between the check above and this line.
             running[id]?.waiters.append(continuation)

@@ -22,7 +22,7 @@ extension Scheduler {
             guard record.standing.state == .queued else { return TaskStatus(record) }
             // The result of a run is written to the store before the task leaves `running`.
             guard let task = running[record.id] else { return status(ofReady: record, closedHosts: closed, now: now) }
-            task.meter.note(task.progress.transferredBytes, at: now)
+            task.activity.measure(task.progress.transferredBytes, now: now)
             return task.status(over: record, at: now)
         }
     }
@@ -50,7 +50,7 @@ extension Scheduler {
         let now = clock.monotonic()
         var rates: (download: Int64, upload: Int64) = (0, 0)
         for task in running.values {
-            let rate = task.meter.rate(task.progress.transferredBytes, at: now) ?? 0
+            let rate = task.activity.rate(task.progress.transferredBytes, now: now) ?? 0
             if task.record.specification.kind == .download { rates.download += rate } else { rates.upload += rate }
         }
         return rates

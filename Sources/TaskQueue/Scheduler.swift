@@ -78,14 +78,8 @@ package actor Scheduler {
     static let checkpointBytes: Int64 = 32 << 20
     /// The maximum number of bytes that a download may be ahead of its checkpoint.
     static let checkpointLimit: Int64 = 64 << 20
-    /// The time after which written data is checkpointed, in milliseconds.
-    private static let checkpointInterval: Milliseconds = 2_000
     /// The pause before a failed store operation is repeated, in milliseconds.
     static let pauseAfterFailure: Milliseconds = 1_000
-    /// The time without a first byte after which a task lends its slot, in milliseconds. A task that has received bytes
-    /// lends it after a third of its stall time-out.
-    private static let silence: Milliseconds = 1_000
-
     package init(
         store: TaskStore, manager: SessionManager, settings: QueueSettings, clock: QueueClock = .system,
         logger: Logger, passedSources: PassedSources, eventsWritten: @escaping @Sendable () -> Void,
@@ -330,25 +324,27 @@ package actor Scheduler {
 
     /// Continues a running task after its lookup with the download of its file.
     private func goOn(_ id: TaskID, _ found: Lookup.Answer) {
-        guard let task = running[id], !task.isConcluding else { return }
-        task.foundChecksum = found.checksum
-        guard task.order == nil else {
-            return post(
+        guard let task = running[id] else { return }
+        switch task.lifecycle.afterLookup {
+        case .none: break
+        case .stop:
+            task.foundChecksum = found.checksum
+            post(
                 .finished(
                     Finished(
                         id: id,
                         report: .init(error: TransferError(.cancelled, "cancelled"), attempts: 1, transferred: 0),
                         resumeData: task.work.resumeData.flatMap { ResumeData(bytes: $0) })))
+        case .download:
+            task.foundChecksum = found.checksum
+            var maker = makeRequests()
+            start(task.work, in: task.place, &maker, found: found)
         }
-        var maker = makeRequests()
-        start(task.work, in: task.place, &maker, found: found)
     }
 
     private func releaseSlot(of id: TaskID) {
-        guard let task = running[id], task.holdsSlot else { return }
-        chooser.give(back: task.place, wasSilent: task.isSilent)
-        task.holdsSlot = false
-        task.isSilent = false
+        guard let task = running[id], let slot = task.activity.releaseSlot() else { return }
+        chooser.give(back: task.place, wasSilent: slot == .silent)
     }
 
     private func conclude(_ endings: [Finished]) async {
@@ -358,12 +354,11 @@ package actor Scheduler {
         var checkpoints: [Task<Void, Never>] = []
         for ending in endings {
             releaseSlot(of: ending.id)
-            guard let task = running[ending.id], !task.isConcluding else { continue }
-            task.isConcluding = true
+            guard let task = running[ending.id], task.lifecycle.end() else { continue }
             chooser.note(ending.report.error, of: task.work, now: clock.monotonic())
             if ending.report.error == nil { isNetworkAway = false }
             ids.append(ending.id)
-            if let checkpoint = task.checkpoint { checkpoints.append(checkpoint) }
+            if let checkpoint = task.checkpoints.current { checkpoints.append(checkpoint) }
             changes.append(change(for: task, ending, using: &generator))
         }
         // Other tasks take the slots while the conclusions are written.
@@ -379,10 +374,10 @@ package actor Scheduler {
             let owner = task.record.owner
             if task.record.specification.kind == .download {
                 places.insert(PartPlace(task.record))
-                allowances.close(id, of: owner, keeping: task.keptBytes)
-                if !task.neverBegan { madeRoom.insert(owner) }
+                allowances.close(id, of: owner, keeping: task.lifecycle.result.keptBytes)
+                if !task.lifecycle.result.neverBegan { madeRoom.insert(owner) }
             }
-            if task.order == .release { becomesReady = true }
+            if task.lifecycle.order == .release { becomesReady = true }
             for waiter in task.waiters { waiter.resume() }
         }
         heap.note(running.count, ended: ids.count)
@@ -399,17 +394,17 @@ package actor Scheduler {
     ) -> TaskChange {
         let record = task.record
         let isDownload = record.specification.kind == .download
-        task.neverBegan = ending.report.error?.code == .allowanceUsedUp && task.request == nil
+        let neverBegan = ending.report.error?.code == .allowanceUsedUp && task.request == nil
         var progress = TaskProgress(
             bytesDone: ending.size ?? (isDownload ? ending.resumeData?.ranges.count ?? 0 : 0),
             bytesTotal: ending.size ?? task.progress.totalBytes ?? record.bytesTotal,
             bytesFetched: task.bytesFetched, path: ending.path,
-            startedAt: record.startedAt ?? (task.neverBegan ? nil : task.startedAt),
+            startedAt: record.startedAt ?? (neverBegan ? nil : task.startedAt),
             resumeData: isDownload ? ending.resumeData?.bytes : task.source?.bytes ?? task.work.resumeData,
             foundChecksum: task.foundChecksum)
         var report = ending.report
         if report.error == nil, ending.size == 0 { progress.bytesTotal = 0 }
-        task.keptBytes = progress.bytesDone
+        task.lifecycle.set(.init(keptBytes: progress.bytesDone, neverBegan: neverBegan))
         report.transferred = task.progress.transferredBytes
         report.bytesDone = progress.bytesDone
         if report.error != nil { report.beganAnew = Self.beganAnew(task.work, ending) }
@@ -417,7 +412,7 @@ package actor Scheduler {
             record: record, policy: settings.retry, now: clock.now(),
             hold: chooser.gate.hold(of: task.place.hostFingerprint, now: clock.monotonic()),
             isHostAtWork: report.error != nil && isAtWork(task.place.hostFingerprint, besides: task))
-        guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
+        guard let outcome = conclusion.conclude(report, order: task.lifecycle.order, using: &generator) else {
             return .checkpoint(record.id, progress)
         }
         log(record, outcome)
@@ -428,7 +423,7 @@ package actor Scheduler {
     /// Whether another task is transferring data with a host.
     private func isAtWork(_ hostFingerprint: Int64, besides task: RunningTask) -> Bool {
         running.values.contains {
-            $0.place.hostFingerprint == hostFingerprint && $0 !== task && !$0.isConcluding && !$0.isSilent
+            $0.place.hostFingerprint == hostFingerprint && $0 !== task && !$0.lifecycle.hasEnded && !$0.activity.isSilent
                 && $0.progress.transferredBytes > 0
         }
     }
@@ -507,7 +502,7 @@ package actor Scheduler {
         guard let task = running[id] else { return }
         let waiters = task.waiters
         task.waiters = []
-        task.cannotBeWritten = true
+        task.lifecycle.storeRefused()
         for waiter in waiters { waiter.resume() }
     }
 
@@ -534,21 +529,14 @@ package actor Scheduler {
         let now = clock.monotonic()
         var hasRoom = false
         var due: [(id: TaskID, since: Milliseconds)] = []
-        for (id, task) in running where !task.isConcluding {
-            if task.look(at: now), task.holdsSlot {
-                chooser.noteAnswer(of: task.place)
-                hasRoom = true
-            }
-            let patience = task.lastTransferred > 0 ? settings.stallTimeout / 3 : Self.silence
-            // A task that is held back by a rate limit is not silent either.
-            if task.progress.isHeldBack { task.lastMoved = now }
-            let isSilent = task.holdsSlot && now - task.lastMoved >= min(patience, settings.stallTimeout / 3)
-            if isSilent != task.isSilent {
-                task.isSilent = isSilent
-                chooser.setSilent(isSilent, task.place)
-                hasRoom = true
-            }
-            if now - task.lastCheckpoint >= Self.checkpointInterval { due.append((id, task.lastCheckpoint)) }
+        for (id, task) in running where !task.lifecycle.hasEnded {
+            let changes = task.activity.observe(
+                task.progress.transferredBytes, isHeldBack: task.progress.isHeldBack,
+                stallTimeout: settings.stallTimeout, now: now)
+            if changes.hasFirstBytes { chooser.noteAnswer(of: task.place) }
+            if let isSilent = changes.silence { chooser.setSilent(isSilent, task.place) }
+            if changes != .init() { hasRoom = true }
+            if task.checkpoints.isDue(now: now) { due.append((id, task.checkpoints.last)) }
         }
         dueCheckpoints = due.sorted { $0.since > $1.since }.map(\.id)
         beginDueCheckpoints()
