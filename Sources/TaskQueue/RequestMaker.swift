@@ -10,9 +10,7 @@ struct RequestMaker {
     let manager: SessionManager
     let settings: QueueSettings
     private let store: TaskStore
-    private let detachedPlaces: DetachedPlaces
-    private let earlierNames: EarlierNames
-    private let passedSources: PassedSources
+    private let shared: Shared
     /// The number of final attempts in which a failing source is abandoned for a mirror, even if it made progress.
     private static let lastAttempts = 3
     /// The store's identity, which is part of the names of part files.
@@ -32,16 +30,20 @@ struct RequestMaker {
         var user: UserIdentity
     }
 
+    /// The knowledge that the makers of all passes share.
+    struct Shared: Sendable {
+        var detachedPlaces = DetachedPlaces()
+        var earlierNames = EarlierNames()
+        var passedSources = PassedSources()
+    }
+
     init(
-        manager: SessionManager, settings: QueueSettings, store: TaskStore, detachedPlaces: DetachedPlaces = .init(),
-        earlierNames: EarlierNames = .init(), passedSources: PassedSources = .init()
+        manager: SessionManager, settings: QueueSettings, store: TaskStore, shared: Shared = .init()
     ) {
         self.manager = manager
         self.settings = settings
         self.store = store
-        self.detachedPlaces = detachedPlaces
-        self.earlierNames = earlierNames
-        self.passedSources = passedSources
+        self.shared = shared
         identity = store.identity
         newestOfEarlierLives = store.newestTaskAtOpening
     }
@@ -75,7 +77,7 @@ struct RequestMaker {
             // All attempts use the same name, so that an attempt replaces the partial file that an interrupted one left
             // on a file server.
             request.uploadName = "\(store.identity)-\(work.record.id)"
-            let maker = UploadMaker(manager: manager, settings: settings, passedSources: passedSources)
+            let maker = UploadMaker(manager: manager, settings: settings, passedSources: shared.passedSources)
             return .upload(try maker.make(request, specification, work))
         case .download: return try download(request, specification, work, found, share)
         }
@@ -137,7 +139,7 @@ struct RequestMaker {
         if hasPast {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
             let names = (specification.output == nil ? [likely, suggested, described] : [likely]).compactMap(\.self)
-            if let (name, size) = Self.published(names, by: owner, in: directory, policy, earlierNames) {
+            if let (name, size) = Self.published(names, by: owner, in: directory, policy, shared.earlierNames) {
                 // The earlier process may have stopped before it synced the directory.
                 if !synchronized.contains(asked) {
                     try directory.synchronize()
@@ -235,7 +237,7 @@ struct RequestMaker {
             // EPERM marks the error as temporary, since a changed configuration may allow the directory again.
             throw TransferError(.pathNotAllowed, error.message, systemError: EPERM)
         }
-        try detachedPlaces.check(place.path)
+        try shared.detachedPlaces.check(place.path)
         let directory: Directory
         do throws(TransferError) {
             directory = try place.make(for: asked.user, settings: settings)
@@ -244,7 +246,7 @@ struct RequestMaker {
             guard error.systemError != nil else { throw error }
             throw place.problem(settings.inspector).map(Self.error) ?? error
         }
-        detachedPlaces.note(directory)
+        shared.detachedPlaces.note(directory)
         // The check precedes the first request, so that no data is requested that cannot be stored.
         if let problem = place.problem(settings.inspector) { throw Self.error(problem) }
         directories[asked] = directory

@@ -4,13 +4,9 @@ import TaskStore
 import Transfer
 
 extension Scheduler {
-    /// The maximum number of concurrent checkpoints up to which periodic ones are started. Each takes some 10 KiB of
-    /// memory.
-    private static let checkpointsAtOnce = 128
-
     /// Starts due checkpoints, up to the limit of concurrent ones.
     func beginDueCheckpoints() {
-        while checkpointsUnderWay < Self.checkpointsAtOnce, let id = dueCheckpoints.popLast() { checkpoint(id) }
+        while let id = checkpoints.next() { checkpoint(id) }
     }
 
     /// Syncs a download's bytes to disk (fsync), then records them in the store.
@@ -18,13 +14,13 @@ extension Scheduler {
         guard let task = running[id], !task.lifecycle.hasEnded, let request = task.request as? DownloadRequest,
             task.checkpoints.mayBegin(hasNews: request.needsCheckpoint)
         else { return }
-        checkpointsUnderWay += 1
+        checkpoints.began()
         let checkpoint = Task {
             let isWritten = await writeCheckpoint(id, task, request)
-            checkpointsUnderWay -= 1
+            checkpoints.ended()
             task.checkpoints.end(isWritten: isWritten)
             // A checkpoint that became due meanwhile was skipped.
-            if isWritten, request.unsyncedBytes >= Self.checkpointBytes { self.checkpoint(id) }
+            if isWritten, request.unsyncedBytes >= CheckpointQueue.bytes { self.checkpoint(id) }
             beginDueCheckpoints()
         }
         task.checkpoints.begin(checkpoint, now: clock.monotonic())

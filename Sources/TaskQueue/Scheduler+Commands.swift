@@ -30,7 +30,7 @@ extension Scheduler {
     private func stop(
         _ ids: [TaskID], _ order: RunOutcomePolicy.Order, owner: UInt32?, keepsPlaces: Bool
     ) async -> (stopped: Set<TaskID>, places: [TaskChooser.Place]) {
-        for id in ids { held[id, default: 0] += 1 }
+        running.hold(ids)
         let stopped = end(ids, order, owner: owner)
         // The slots are counted twice until the runs have ended, so that no other task takes them.
         let places = keepsPlaces ? stopped.compactMap { running[$0]?.place } : []
@@ -41,10 +41,7 @@ extension Scheduler {
 
     /// Reverts ``stop(_:_:owner:keepsPlaces:)``.
     private func letGo(of ids: [TaskID], startingAgain ended: Set<TaskID>, in places: [TaskChooser.Place]) {
-        for id in ids {
-            held[id, default: 1] -= 1
-            if held[id] == 0 { held[id] = nil }
-        }
+        running.release(ids)
         for place in places { chooser.give(back: place) }
         startAgain(ended)
         wake()
@@ -65,9 +62,9 @@ extension Scheduler {
     }
 
     func startAgain(_ ids: Set<TaskID>) {
-        guard !ids.isEmpty, !isStopping, pause == nil else { return }
+        guard !ids.isEmpty, mode.mayStart else { return }
         var maker = makeRequests()
-        for id in ids where running[id] == nil && held[id] == nil {
+        for id in ids where !running.isBusy(id) {
             do throws(StoreError) {
                 guard let work = try store.work(for: id), work.record.standing.state == .queued,
                     let place = chooser.place(of: work, now: clock.monotonic())
@@ -107,12 +104,10 @@ extension Scheduler {
 
     /// Ends all runs, writes their progress and starts no more tasks. The runs do not count as attempts.
     package func stop() async {
-        isStopping = true
-        alarm?.task.cancel()
-        alarm = nil
-        ticker?.cancel()
-        networkWatch?.cancel()
-        let ids = Array(running.keys)
+        mode.stop()
+        _ = alarm.stop()
+        tasks.stop()
+        let ids = Array(running.runs.keys)
         _ = end(ids, .release, owner: nil)
         for id in ids { await concluded(id) }
     }

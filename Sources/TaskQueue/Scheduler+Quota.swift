@@ -31,13 +31,13 @@ extension Scheduler {
             var released = 0
             if allowances.limit == nil {
                 released = owners == nil ? try await store.release(waitingFor: .quota) : 0
-                ownersAtQuota = []
+                notices.quotaHasRoom(of: nil)
             } else {
                 let waiting = owners == nil ? try store.ownersOverQuota() : []
                 for owner in owners ?? Set(waiting) {
                     guard let room = try allowances.room(of: owner) else { continue }
                     let count = try await store.releaseOverQuota(of: owner, room: room, all: all)
-                    if count > 0 { ownersAtQuota.remove(owner) }
+                    if count > 0 { notices.quotaHasRoom(of: owner) }
                     released += count
                 }
             }

@@ -4,13 +4,13 @@ import Transfer
 
 /// Reports on running tasks.
 extension Scheduler {
-    package var runningIDs: Set<TaskID> { Set(running.keys) }
+    package var runningIDs: Set<TaskID> { Set(running.runs.keys) }
 
     /// Returns the number of running tasks.
     ///
     /// - Parameter owner: the uid of the owner; `nil` for the tasks of all users.
     func runningCount(owner: UInt32?) -> Int {
-        owner == nil ? running.count : running.values.count { $0.record.owner == owner }
+        running.count(of: owner)
     }
 
     /// Returns the stored records updated with the live values of running tasks, and with the reason why a ready task
@@ -32,7 +32,7 @@ extension Scheduler {
     /// - Parameter now: the monotonic time.
     func status(ofReady record: TaskRecord, closedHosts: Set<Int64>, now: Milliseconds) -> TaskStatus {
         var status = TaskStatus(record)
-        if let pause {
+        if let pause = mode.pause {
             status.reason = .scheduled
             status.notBefore = pause.until
         } else if !closedHosts.isEmpty, let address = try? TaskAddress(parsing: record.specification.url) {
@@ -47,12 +47,6 @@ extension Scheduler {
 
     /// Returns the total throughput of all running tasks, in bytes per second.
     func rates() -> (download: Int64, upload: Int64) {
-        let now = clock.monotonic()
-        var rates: (download: Int64, upload: Int64) = (0, 0)
-        for task in running.values {
-            let rate = task.activity.rate(task.progress.transferredBytes, now: now) ?? 0
-            if task.record.specification.kind == .download { rates.download += rate } else { rates.upload += rate }
-        }
-        return rates
+        running.rates(now: clock.monotonic())
     }
 }

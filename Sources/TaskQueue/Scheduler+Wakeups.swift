@@ -7,28 +7,26 @@ import Transfer
 extension Scheduler {
     /// Sets the alarm to the first moment at which a waiting task becomes ready or a held host may be contacted again.
     func setAlarm() {
-        let wake = nextWake()
-        let monotonic = clock.monotonic()
-        // Hosts that have opened since the last choice are included, since they were closed during that choice.
-        let others = [chooser.gate.nextOpening(now: lastChoice), asksAgainAt].compactMap(\.self)
-            .map { self.clock.now().addingClamped($0.subtractingClamped(monotonic)) }
-        guard !isStopping, let next = (others + [wake].compactMap(\.self)).min() else {
-            alarm?.task.cancel()
-            alarm = nil
-            return
-        }
-        // The time is derived from two clocks, each read with millisecond resolution.
-        if let alarm, alarm.at.subtractingClamped(next).magnitude <= 2 { return }
-        alarm?.task.cancel()
-        let clock = clock
-        let task = Task { [weak self] in
-            // The wall clock may be set during the sleep, so the sleep never exceeds one hour.
-            while !Task.isCancelled, clock.now() < next {
-                await clock.sleep(min(next - clock.now(), 3_600_000))
+        let task = nextWake()
+        perform(
+            alarm.update(task: task, host: chooser.gate.nextOpening(now: alarm.lastChoice), now: times))
+    }
+
+    private func perform(_ action: AlarmPlan.Action) {
+        switch action {
+        case .none: break
+        case .cancel: tasks.setAlarm(nil)
+        case .set(let time):
+            let clock = clock
+            let work = Task { [weak self] in
+                // The wall clock may be set during the sleep, so the sleep never exceeds one hour.
+                while !Task.isCancelled, clock.now() < time {
+                    await clock.sleep(min(time - clock.now(), 3_600_000))
+                }
+                if !Task.isCancelled { await self?.ring() }
             }
-            if !Task.isCancelled { await self?.ring() }
+            tasks.setAlarm(work)
         }
-        alarm = (next, task)
     }
 
     private func nextWake() -> Milliseconds? {
@@ -41,16 +39,13 @@ extension Scheduler {
     }
 
     func ring() async {
-        alarm = nil
-        if asksAgainAt != nil {
-            asksAgainAt = nil
-            _ = await settleDependencies()
-        }
+        tasks.alarmRang()
+        if alarm.rang() { _ = await settleDependencies() }
         do throws(StoreError) {
             _ = try await store.releaseDue(now: clock.now())
         } catch {
             logger.error("cannot release waiting tasks", metadata: ["error": "\(error)"])
-            await clock.sleep(Self.pauseAfterFailure)
+            await clock.sleep(AlarmPlan.pauseAfterFailure)
         }
         wake()
         setAlarm()
@@ -60,9 +55,11 @@ extension Scheduler {
     ///
     /// - Parameter signs: Returns a stream that yields each time the network becomes available or changes.
     func watchNetwork(_ signs: @escaping @Sendable () -> AsyncStream<Void> = { NetworkSigns.stream() }) {
-        guard networkWatch == nil, !isStopping else { return }
-        networkWatch = Task { [weak self] in
-            for await _ in signs() { await self?.networkChanged() }
+        guard !mode.isStopping else { return }
+        tasks.watchNetwork {
+            Task { [weak self] in
+                for await _ in signs() { await self?.networkChanged() }
+            }
         }
     }
 
@@ -80,15 +77,10 @@ extension Scheduler {
     /// Handles an adjustment of the wall clock. A relative wait keeps its length; a start time given by a user stays at
     /// that time.
     func clockWasSet() async {
-        let offset = clock.now() - clock.monotonic()
-        let change = offset - clockOffset
-        clockOffset = offset
-        // Small steps come from clock synchronisation and are ignored.
-        guard abs(change) >= 500 else { return }
+        guard let change = alarm.clockWasSet(now: times) else { return }
         logger.notice("the clock was set", metadata: ["milliseconds": "\(change)"])
         await shiftWaits(by: change)
-        alarm?.task.cancel()
-        alarm = nil
+        perform(alarm.reset())
         wake()
         setAlarm()
     }

@@ -61,8 +61,8 @@ final class SessionMaker: Sendable {
         session.downloadLimiter = limiters.download
         session.uploadLimiter = limiters.upload
         session.hostRates = settings.hostRates
-        session.checkpointInterval = Scheduler.checkpointBytes
-        session.checkpointLimit = Scheduler.checkpointLimit
+        session.checkpointInterval = CheckpointQueue.bytes
+        session.checkpointLimit = CheckpointQueue.mostBytesAhead
         let manager = try SessionManager(configuration: session, startRequestsImmediately: false)
         manager.adapter = AgentAdapter(agent: agent)
         manager.retrier = InterruptionRetrier(policy: settings.retry)

@@ -113,7 +113,7 @@ extension TaskQueue {
         _ write: @Sendable ([TaskID]) async -> Result<[TaskID: UpdateOutcome], StoreError>
     ) async -> Result<[TaskID: UpdateOutcome], StoreError> {
         let relocation = PartRelocation(
-            store: store, settings: settings, detachedPlaces: scheduler.detachedPlaces)
+            store: store, settings: settings, detachedPlaces: scheduler.shared.detachedPlaces)
         return await placesOfParts.alone {
             do throws(StoreError) {
                 var refused = try relocation.finished(ids, field: changes.directory == nil ? "changes" : "directory")
@@ -134,7 +134,8 @@ extension TaskQueue {
 
     /// Completes the moves of part files that were in progress when the daemon stopped.
     func settlePartMoves() async throws(QueueError) {
-        let relocation = PartRelocation(store: store, settings: settings, detachedPlaces: scheduler.detachedPlaces)
+        let relocation = PartRelocation(
+            store: store, settings: settings, detachedPlaces: scheduler.shared.detachedPlaces)
         try await stored { () async throws(StoreError) in
             let moves = try store.partMoves()
             if !moves.isEmpty { try await relocation.settle(moves) }

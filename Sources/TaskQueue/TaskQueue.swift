@@ -321,7 +321,7 @@ package final class TaskQueue: Sendable {
     }
 
     /// Returns the current pause by the schedule; `nil` where there is none.
-    package func schedulePause() async -> SchedulePause? { await onSharedThreads { await scheduler.pause } }
+    package func schedulePause() async -> SchedulePause? { await onSharedThreads { await scheduler.mode.pause } }
 
     /// Returns the most frequent causes for which tasks wait.
     package func waitingCauses(for caller: Caller) throws(QueueError) -> WaitingCauses {

@@ -15,16 +15,6 @@ struct TaskChooser {
         var isUrgent = false
     }
 
-    /// The tasks that are running or held. They are stored as ready but must not be started.
-    struct Busy {
-        var running: [TaskID: RunningTask]
-        var held: [TaskID: Int]
-
-        func contains(_ id: TaskID) -> Bool { running[id] != nil || held[id] != nil }
-
-        var all: Set<TaskID> { Set(running.keys).union(held.keys) }
-    }
-
     /// The number of tasks read of a group at a time.
     private static let readLimit = 512
     /// The number of tasks read of a group at a time where there are many groups (more than 8).
@@ -92,9 +82,10 @@ struct TaskChooser {
     ///
     /// - Parameters:
     ///   - limit: the maximum number of tasks.
+    ///   - busy: the tasks that are stored as ready but must not be started.
     ///   - now: the monotonic time.
     mutating func choose(
-        limit: Int, busy: Busy, now: Milliseconds
+        limit: Int, busy: RunTable, now: Milliseconds
     ) throws(StoreError) -> [(work: TaskWork, place: Place)] {
         var chosen: [(task: ReadyTask, place: Place)] = []
         do throws(StoreError) {
@@ -132,7 +123,7 @@ struct TaskChooser {
     }
 
     private mutating func next(
-        busy: Busy, chosen: [TaskID], now: Milliseconds
+        busy: RunTable, chosen: [TaskID], now: Milliseconds
     ) throws(StoreError) -> ReadyWindow.Choice? {
         if isStale { try readGroups() }
         for turn in 0..<Self.turnsPerChoice {
@@ -143,11 +134,11 @@ struct TaskChooser {
             let (slots, gate, unreadable, hasRoom) = (slots, gate, unreadable, slots.hasRoom)
             let isUrgent = { (task: ReadyTask, group: FairShareGroup) in Self.isUrgent(task, group, slots) }
             let mayStart = { (task: ReadyTask, group: FairShareGroup) in
-                (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner))) && !busy.contains(task.id)
+                (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner))) && !busy.isBusy(task.id)
                     && !unreadable.contains(task.id) && slots.mayStart(task.hostFingerprint)
                     && !gate.isClosed(task.hostFingerprint, now: now)
             }
-            try readTasks(excluding: { busy.all.union(chosen) }, now: now, mayStart)
+            try readTasks(excluding: { busy.busy.union(chosen) }, now: now, mayStart)
             if let choice = window.take(owners: owners, groups: groups, isUrgent: isUrgent, mayStart) { return choice }
             if !hasRoom { return nil }
         }

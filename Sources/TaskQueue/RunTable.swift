@@ -1,0 +1,71 @@
+import TaskModel
+import Transfer
+
+/// The running tasks, and the tasks that commands hold. None of them may be started.
+struct RunTable {
+    /// The maximum number of running tasks, including those that have received all bytes and whose conclusion is being
+    /// written. The limit applies back-pressure to the network where the disk cannot keep up.
+    static let limit = 4_096
+
+    private(set) var runs: [TaskID: RunningTask] = [:]
+    /// The tasks that a command is processing, with the number of commands.
+    private var held: [TaskID: Int] = [:]
+
+    subscript(id: TaskID) -> RunningTask? { runs[id] }
+
+    var count: Int { runs.count }
+
+    var isEmpty: Bool { runs.isEmpty }
+
+    /// The number of tasks that may be added.
+    var room: Int { max(0, Self.limit - runs.count) }
+
+    /// Whether a task runs or is held.
+    func isBusy(_ id: TaskID) -> Bool { runs[id] != nil || held[id] != nil }
+
+    /// The tasks that run or are held.
+    var busy: Set<TaskID> { Set(runs.keys).union(held.keys) }
+
+    mutating func insert(_ run: RunningTask) { runs[run.record.id] = run }
+
+    mutating func remove(_ id: TaskID) -> RunningTask? { runs.removeValue(forKey: id) }
+
+    /// Prevents tasks from starting until ``release(_:)``.
+    mutating func hold(_ ids: [TaskID]) {
+        for id in ids { held[id, default: 0] += 1 }
+    }
+
+    mutating func release(_ ids: [TaskID]) {
+        for id in ids {
+            let count = held[id, default: 1] - 1
+            held[id] = count > 0 ? count : nil
+        }
+    }
+
+    // MARK: Totals
+
+    /// Returns the number of running tasks.
+    ///
+    /// - Parameter owner: the uid of the owner; `nil` for the tasks of all users.
+    func count(of owner: UInt32?) -> Int {
+        owner == nil ? runs.count : runs.values.count { $0.record.owner == owner }
+    }
+
+    /// Returns the total throughput, in bytes per second.
+    func rates(now: Milliseconds) -> (download: Int64, upload: Int64) {
+        var rates: (download: Int64, upload: Int64) = (0, 0)
+        for run in runs.values {
+            let rate = run.activity.rate(run.progress.transferredBytes, now: now) ?? 0
+            if run.record.specification.kind == .download { rates.download += rate } else { rates.upload += rate }
+        }
+        return rates
+    }
+
+    /// Whether another task is transferring data with a host.
+    func isAtWork(_ hostFingerprint: Int64, besides run: RunningTask) -> Bool {
+        runs.values.contains {
+            $0.place.hostFingerprint == hostFingerprint && $0 !== run && !$0.lifecycle.hasEnded && !$0.activity.isSilent
+                && $0.progress.transferredBytes > 0
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Logging
+import Synchronization
+import TaskModel
+import TaskStore
+import Transfer
+
+/// The results of runs.
+extension Scheduler {
+    /// Queues a report from a thread of the engine. Reports that arrive together are processed in one turn of this
+    /// actor.
+    nonisolated func post(_ report: Report) {
+        let isFirst = reports.withLock { reports in
+            reports.append(report)
+            return reports.count == 1
+        }
+        if isFirst { Task { await self.takeReports() } }
+    }
+
+    private func takeReports() async {
+        let taken = reports.withLock { reports in
+            defer { reports.removeAll(keepingCapacity: true) }
+            return reports
+        }
+        var endings: [RunEnding] = []
+        for report in taken {
+            switch report {
+            case .received(let id): releaseSlot(of: id)
+            case .finished(let ending): endings.append(ending)
+            case .found(let id, let answer): goOn(id, answer)
+            }
+        }
+        if endings.isEmpty { fill() } else { await conclude(endings) }
+    }
+
+    private func releaseSlot(of id: TaskID) {
+        guard let task = running[id], let slot = task.activity.releaseSlot() else { return }
+        chooser.give(back: task.place, wasSilent: slot == .silent)
+    }
+
+    private func conclude(_ endings: [RunEnding]) async {
+        var generator = SystemRandomNumberGenerator()
+        var changes: [TaskChange] = []
+        var ids: [TaskID] = []
+        var checkpoints: [Task<Void, Never>] = []
+        for ending in endings {
+            releaseSlot(of: ending.id)
+            guard let task = running[ending.id], task.lifecycle.end() else { continue }
+            chooser.note(ending.report.error, of: task.work, now: clock.monotonic())
+            if ending.report.error == nil { notices.taskCompleted() }
+            ids.append(ending.id)
+            if let checkpoint = task.checkpoints.current { checkpoints.append(checkpoint) }
+            changes.append(change(for: task, ending, using: &generator))
+        }
+        // Other tasks take the slots while the conclusions are written.
+        fill()
+        for checkpoint in checkpoints { await checkpoint.value }
+        let holds = chooser.takeHolds(offset: clock.now() - clock.monotonic())
+        await write(changes, holds: holds, of: ids)
+        var becomesReady = await settleDependencies()
+        var places: Set<PartPlace> = []
+        var madeRoom: Set<UInt32> = []
+        for id in ids {
+            guard let task = running.remove(id) else { continue }
+            let owner = task.record.owner
+            if task.record.specification.kind == .download {
+                places.insert(PartPlace(task.record))
+                allowances.close(id, of: owner, keeping: task.lifecycle.result.keptBytes)
+                if !task.lifecycle.result.neverBegan { madeRoom.insert(owner) }
+            }
+            if task.lifecycle.order == .release { becomesReady = true }
+            for waiter in task.waiters { waiter.resume() }
+        }
+        heap.tasksEnded(ids.count, running: running.count)
+        eventsWritten()
+        if !places.isEmpty { downloadsEnded(places) }
+        if becomesReady { chooser.invalidate() }
+        if allowances.limit != nil, !madeRoom.isEmpty { await settleQuotas(of: madeRoom, all: false) }
+        fill()
+        setAlarm()
+    }
+
+    private func change(
+        for task: RunningTask, _ ending: RunEnding, using generator: inout SystemRandomNumberGenerator
+    ) -> TaskChange {
+        let record = task.record
+        let neverBegan = ending.neverBegan(hasRequest: task.request != nil)
+        let progress = ending.progress(of: task, neverBegan: neverBegan)
+        task.lifecycle.set(.init(keptBytes: progress.bytesDone, neverBegan: neverBegan))
+        let report = ending.report(of: task, bytesDone: progress.bytesDone)
+        let conclusion = RunOutcomePolicy(
+            record: record, policy: settings.retry, now: clock.now(),
+            hold: chooser.gate.hold(of: task.place.hostFingerprint, now: clock.monotonic()),
+            isHostAtWork: report.error != nil && running.isAtWork(task.place.hostFingerprint, besides: task))
+        guard let outcome = conclusion.conclude(report, order: task.lifecycle.order, using: &generator) else {
+            return .checkpoint(record.id, progress)
+        }
+        log(record, outcome)
+        if outcome.standing.reason == .network { noteNetworkAway(record, outcome.error) }
+        return .concluded(record.id, progress, outcome)
+    }
+
+    private func noteNetworkAway(_ record: TaskRecord, _ error: TaskFailure?) {
+        watchNetwork()
+        guard notices.networkIsAway() else { return }
+        logger.notice(
+            "tasks wait for the network", metadata: ["task": "\(record.id)", "message": "\(error?.message ?? "")"])
+    }
+
+    private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
+        let isNews = notices.isNews(outcome, of: record)
+        guard isNews || logger.logLevel <= .debug else { return }
+        var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.standing.state.rawValue)"]
+        if let reason = outcome.standing.reason { metadata["reason"] = "\(reason.rawValue)" }
+        if let error = outcome.error {
+            metadata["error"] = "\(error.code)"
+            metadata["message"] = "\(error.message)"
+            logger.log(level: isNews ? .notice : .debug, "a task did not complete", metadata: metadata)
+        } else {
+            logger.debug("a task ended", metadata: metadata)
+        }
+    }
+
+    /// Writes the results, and retries until it succeeds. A task's result must not be lost because a disk is full for a
+    /// while.
+    private func write(_ changes: [TaskChange], holds: [HostHold], of ids: [TaskID]) async {
+        guard !changes.isEmpty else { return }
+        var known: StoreError?
+        while true {
+            do throws(StoreError) {
+                _ = try await store.write(changes, holds: holds, now: clock.now())
+                return
+            } catch {
+                if error == .closed { return }
+                if error != known {
+                    logger.error("cannot write down what tasks came to; trying again", metadata: ["error": "\(error)"])
+                }
+                known = error
+                // A waiting caller learns from its own write that the store accepts nothing at the moment.
+                for id in ids { releaseWaiters(of: id) }
+                await clock.sleep(AlarmPlan.pauseAfterFailure)
+            }
+        }
+    }
+
+    /// Makes the dependents of ended or removed tasks ready, or lets them fail.
+    ///
+    /// - Returns: Whether anything changed.
+    func settleDependencies() async -> Bool {
+        do throws(StoreError) {
+            return try await store.settleDependencies(now: clock.now()) > 0
+        } catch {
+            askAgainLater("cannot settle what follows tasks that ended", error)
+            return false
+        }
+    }
+
+    private func releaseWaiters(of id: TaskID) {
+        guard let task = running[id] else { return }
+        let waiters = task.waiters
+        task.waiters = []
+        task.lifecycle.storeRefused()
+        for waiter in waiters { waiter.resume() }
+    }
+}

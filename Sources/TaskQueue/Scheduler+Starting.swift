@@ -1,0 +1,99 @@
+import TaskModel
+import TaskStore
+import Transfer
+
+/// Starting tasks.
+extension Scheduler {
+    /// Starts a task, or the next request of a running one.
+    func start(
+        _ work: TaskWork, in place: TaskChooser.Place, _ maker: inout RequestMaker, found: Lookup.Answer? = nil
+    ) {
+        let record = work.record
+        let made: RequestMaker.Made
+        do throws(TransferError) {
+            made = try maker.make(work, found: found, share: try allowances.open(record))
+        } catch {
+            enter(work, in: place, nil)
+            return post(.finished(RunEnding(work, failedBy: error)))
+        }
+        switch made {
+        case .done(let path, let size, let isVerified):
+            enter(work, in: place, nil)
+            post(.finished(RunEnding(work, path: path, size: size, isVerified: isVerified)))
+        case .lookup(let lookup):
+            enter(work, in: place, lookup.request, counts: false)
+            lookup.start { [weak self] result in
+                switch result {
+                case .success(let answer): self?.post(.found(record.id, answer))
+                case .failure(let error): self?.post(.finished(RunEnding(work, failedBy: error)))
+                }
+            }
+        case .download(let request):
+            enter(work, in: place, request)
+            request.onReceived { [weak self] in self?.post(.received(record.id)) }
+            request.onCheckpointDue { [weak self] in
+                Task { await self?.checkpoint(record.id) }
+            }
+            request.response(queue: .inline) { [weak self] response in
+                var ending = RunEnding(record.id, of: request, error: nil)
+                switch response.result {
+                case .success(let file):
+                    ending.path = file.path
+                    ending.size = file.size
+                    ending.report.isVerified = file.isVerified
+                case .failure(let error):
+                    ending.report.error = error
+                    ending.resumeData = response.resumeData
+                }
+                self?.post(.finished(ending))
+            }
+            request.resume()
+        case .upload(let upload):
+            let request = upload.request
+            enter(work, in: place, request)
+            keep(upload.source, of: record.id)
+            request.response(queue: .inline) { [weak self] response in
+                var ending = RunEnding(record.id, of: request, error: response.error)
+                if response.error == nil { ending.size = request.progress.totalBytes }
+                self?.post(.finished(ending))
+            }
+            request.resume()
+        }
+    }
+
+    /// Adds a task to the running ones, or gives a running task its next request.
+    ///
+    /// - Parameter counts: Whether the request's bytes are those of the file.
+    private func enter(_ work: TaskWork, in place: TaskChooser.Place, _ request: Request?, counts: Bool = true) {
+        let record = work.record
+        let progress = counts ? request?.progress : nil
+        if let task = running[record.id] {
+            // The task continues with another request.
+            task.request = request
+            task.manager = manager
+            if let progress { task.progress = progress }
+            return
+        }
+        running.insert(
+            RunningTask(
+                work: work, place: place, request: request, manager: manager,
+                progress: progress
+                    ?? TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal),
+                startedAt: clock.now(), monotonic: clock.monotonic()))
+    }
+
+    /// Continues a running task after its lookup with the download of its file.
+    func goOn(_ id: TaskID, _ found: Lookup.Answer) {
+        guard let task = running[id] else { return }
+        switch task.lifecycle.afterLookup {
+        case .none: break
+        case .stop:
+            task.foundChecksum = found.checksum
+            post(.finished(RunEnding(task.work, failedBy: TransferError(.cancelled, "cancelled"))))
+        case .download:
+            task.foundChecksum = found.checksum
+            var maker = makeRequests()
+            start(task.work, in: task.place, &maker, found: found)
+        }
+    }
+}
