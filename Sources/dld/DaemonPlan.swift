@@ -1,0 +1,87 @@
+import ControlProtocol
+import Logging
+import TaskFiles
+import TaskModel
+import TaskQueue
+import Transfer
+
+/// The effective settings from the command line, the configuration and the environment.
+struct DaemonPlan: Sendable {
+    var configuration: Configuration
+    var stateDirectory: String
+    var downloadDirectory: String
+    /// The sockets passed by systemd; if there are any, the daemon creates none.
+    var inheritedSockets: [Int32]
+    /// The path at which to create a socket.
+    var socket: String?
+    var access: AccessRule
+    var logLevel: Logger.Level
+    var uid: UInt32
+    /// The systemd unit that the daemon runs as.
+    var unit: String?
+    /// The layout of the download directory if the configuration names none.
+    var layout: DownloadLayout
+    /// The directories of the daemon itself: its state, its configuration and its socket.
+    var protectedDirectories: [String]
+
+    var queueSettings: QueueSettings {
+        var settings = QueueSettings(
+            configuration, downloadDirectory: downloadDirectory, layout: layout, daemonUser: uid, unit: unit)
+        // A protected directory that the administrator named for tasks may be used by them, except for the state
+        // directory.
+        let named = [settings.downloadDirectory] + settings.downloadRoots + settings.uploadRoots
+        settings.protectedPlaces = ProtectedPlaces(
+            protectedDirectories.filter { directory in
+                directory == stateDirectory || !named.contains(directory)
+            })
+        return settings
+    }
+
+    var session: SessionConfiguration {
+        var session = SessionConfiguration()
+        session.userAgent = "dld/\(ProductVersion.version)"
+        session.connectTimeout = configuration.timeouts.connect
+        session.stallTimeout = configuration.timeouts.stall
+        session.proxy = configuration.network.proxy
+        session.deniedNetworks = configuration.network.deny.map { network in
+            switch network {
+            case .ipv4(let address, let length): IPNetwork(ipv4: address, prefixLength: length)
+            case .ipv6(let address, let length): IPNetwork(ipv6: address, prefixLength: length)
+            }
+        }
+        session.hostKeys = .userAndSystemKnownHosts
+        session.caFile = configuration.tls.caFile
+        return session
+    }
+
+    /// Whether the two plans differ in the control socket.
+    func isServedOtherwise(than other: DaemonPlan) -> Bool {
+        socket != other.socket || access.mode != other.access.mode || access.group != other.access.group
+    }
+
+    /// The warnings about harmless settings that cannot take effect.
+    var warnings: [String] {
+        versionWarnings + socketWarnings + DirectoryWatcher.warnings(about: configuration.watch, queueSettings)
+    }
+
+    private var socketWarnings: [String] {
+        let control = configuration.control
+        guard !inheritedSockets.isEmpty, control.socket != nil || control.mode != nil || control.group != nil
+        else { return [] }
+        return [
+            "control.socket, control.mode and control.group have no effect: systemd made the socket (see dld.socket)"
+        ]
+    }
+
+    private var versionWarnings: [String] {
+        let hosts = configuration.hosts.filter { $0.value.httpVersion == .http3 }.keys.sorted()
+        if hosts.isEmpty || Session.speaksHTTP3 { return [] }
+        let shown = hosts.prefix(Self.shownHosts).joined(separator: ", ")
+        return [
+            "\(Session.libraryVersion) has no HTTP/3, so HTTP/2 is spoken in its place with "
+                + (hosts.count > Self.shownHosts ? "\(shown) and others" : shown)
+        ]
+    }
+
+    private static let shownHosts = 8
+}
