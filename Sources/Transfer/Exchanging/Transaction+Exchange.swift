@@ -113,11 +113,8 @@ extension Transaction: ExchangeHandler {
         var end = TransactionStateMachine.ExchangeEnd(
             cause: TransactionStateMachine.ExchangeEnd.Cause(ending),
             error: launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun))
-        if case .finished = ending, exchange.lacksEndOfTLS {
-            end.error = .incompleteClose(host: url?.host ?? "the server")
-        }
         if case .finished = ending {
-            // Success tells nothing about HTTP/2.
+            if exchange.lacksEndOfTLS { end.error = .incompleteClose(host: url?.host ?? "the server") }
         } else if let url {
             end.offersHTTP2 = !usesHTTP1(at: url)
             end.hasPriorKnowledge = session.configuration.httpVersion(of: request, at: url) == .http2PriorKnowledge

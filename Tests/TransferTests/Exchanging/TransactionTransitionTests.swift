@@ -310,6 +310,18 @@ struct TransactionTransitionTests {
         #expect(machine.start().words == "send /b" && machine.isShortcut)
     }
 
+    @Test("a request to an unreadable URL ends, the first time and after another request")
+    func unreadableURL() {
+        var machine = Machine(TransferRequest(url: "http://own:x/"), Machine.Configuration())
+        #expect(machine.start().words == "end invalid" && !machine.isUnderWay)
+        var other = Self.machine { machine in
+            _ = machine.start()
+            _ = machine.exchangeEnded(Machine.ExchangeEnd(cause: .stalled, error: Self.fault))
+        }
+        other.restart(from: TransferRequest(url: "http://own:x/"))
+        #expect(other.start().words == "end invalid" && !other.isUnderWay)
+    }
+
     @Test("a certificate that was accepted too late is accepted at once by the next exchange")
     func lateTrust() {
         var machine = Self.machine { machine in
