@@ -13,8 +13,10 @@ let strict: [SwiftSetting] = [
 extension Target.Dependency {
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let deque = product(name: "DequeModule", package: "swift-collections")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
     static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
+    static let heap = product(name: "HeapModule", package: "swift-collections")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let logging = product(name: "Logging", package: "swift-log")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
@@ -35,6 +37,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.0.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
@@ -55,10 +58,10 @@ let package = Package(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
 
         // The engine.
-        .target(name: "Curl", dependencies: ["CCurl", "CLinux", .systemPackage], swiftSettings: strict),
+        .target(name: "Curl", dependencies: ["CCurl", "CLinux", .heap, .systemPackage], swiftSettings: strict),
         .target(
             name: "Transfer",
-            dependencies: ["Curl", "CLinux", "CZlib", .httpTypes, .crypto],
+            dependencies: ["Curl", "CLinux", "CZlib", .deque, .httpTypes, .crypto],
             swiftSettings: strict),
 
         // The queue.

@@ -1,4 +1,5 @@
 import Curl
+import DequeModule
 import Synchronization
 
 /// A writer of the blocks of a file on a slow disk. It writes them in order on a separate thread, so that the event
@@ -16,7 +17,7 @@ final class SlowWriter: Sendable {
     }
 
     private struct State {
-        var blocks = FIFO<Block>()
+        var blocks: Deque<Block> = []
         var isAtWork = false
         /// The error of an earlier block. Later blocks are not written, since they would leave a hole.
         var failure: TransferError?

@@ -1,3 +1,5 @@
+import DequeModule
+
 /// A limit on concurrent tasks per host. Tasks with higher priority are admitted first, then those that have waited
 /// longest.
 struct HostConnectionLimiter {
@@ -14,7 +16,7 @@ struct HostConnectionLimiter {
     /// The hosts at which tasks are admitted or waiting, by task.
     private var hosts: [Int: String] = [:]
     /// The tasks waiting for an additional connection by host, in the order of their requests.
-    private var expecting: [String: FIFO<Int>] = [:]
+    private var expecting: [String: Deque<Int>] = [:]
     /// The hosts at which each task waits for an additional connection.
     private var expected: [Int: Set<String>] = [:]
     private var last = 0
@@ -98,7 +100,7 @@ struct HostConnectionLimiter {
     /// Registers a task for an additional connection; ``offer(_:)`` returns it once there is room.
     mutating func expect(_ host: String, for task: Int) {
         guard hosts[task] != nil, expected[task, default: []].insert(host).inserted else { return }
-        expecting[host, default: FIFO()].append(task)
+        expecting[host, default: []].append(task)
     }
 
     /// Returns whether a task at the host may have an additional connection.
@@ -119,7 +121,7 @@ struct HostConnectionLimiter {
 
     private mutating func forgetRequests(of task: Int) {
         for host in expected.removeValue(forKey: task) ?? [] {
-            expecting[host]?.remove { $0 == task }
+            expecting[host]?.removeAll { $0 == task }
             if expecting[host]?.isEmpty == true { expecting[host] = nil }
         }
     }

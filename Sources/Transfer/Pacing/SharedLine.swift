@@ -1,3 +1,5 @@
+import DequeModule
+
 /// The position of one request in the queue of the limits that it shares with other requests. One of its connections at
 /// a time waits there, in turn.
 ///
@@ -10,7 +12,7 @@ final class SharedLine {
     /// The connection that holds the position.
     private var holder: Int?
     /// The connections waiting for the position, and the closures that wake them up.
-    private var waiting = FIFO<(id: Int, wake: () -> Void)>()
+    private var waiting = Deque<(id: Int, wake: () -> Void)>()
 
     /// Returns an identifier for one connection.
     func makeID() -> Int {
@@ -27,14 +29,14 @@ final class SharedLine {
             self.holder = id
             return true
         }
-        if !waiting.elements.contains(where: { $0.id == id }) { waiting.append((id, wake)) }
+        if !waiting.contains(where: { $0.id == id }) { waiting.append((id, wake)) }
         return false
     }
 
     /// Releases a connection's position, or removes it from the queue; the next waiting connection gets the position.
     func leave(_ id: Int) {
         guard holder == id else {
-            if !waiting.isEmpty { waiting.remove { $0.id == id } }
+            if !waiting.isEmpty { waiting.removeAll { $0.id == id } }
             return
         }
         holder = nil

@@ -1,4 +1,5 @@
 import Curl
+import DequeModule
 
 /// The result of a read.
 struct StreamPiece: Sendable, Equatable {
@@ -62,8 +63,8 @@ struct StreamOperationQueue {
     private(set) var bytesSent: Int64 = 0
 
     private var held = ByteQueue()
-    private var reads = FIFO<Read>()
-    private var writes = FIFO<Write>()
+    private var reads: Deque<Read> = []
+    private var writes: Deque<Write> = []
     private var barriers: [Int: Barrier] = [:]
     /// The number of bytes of the front write that the connection has accepted.
     private var handed = 0
@@ -153,8 +154,8 @@ struct StreamOperationQueue {
     mutating func withdraw(_ id: Int, _ reason: TransferError) -> Withdrawal {
         guard isPending(id) else { return .done }
         if hasBegun(id) { return .cannot }
-        reads.remove { if case .read(id, _, _) = $0 { true } else { $0.isBarrier(id) } }
-        writes.remove { if case .write(id, _) = $0 { true } else { $0.isBarrier(id) } }
+        reads.removeAll { if case .read(id, _, _) = $0 { true } else { $0.isBarrier(id) } }
+        writes.removeAll { if case .write(id, _) = $0 { true } else { $0.isBarrier(id) } }
         if barriers.removeValue(forKey: id) == .capture { isCaptured = false }
         answer(id, .failure(reason))
         serveReads()
@@ -304,10 +305,10 @@ struct StreamOperationQueue {
     /// Fails all pending calls. Pending closes stay queued: they send no data that a peer could read.
     private mutating func failAll(_ error: TransferError) {
         var ids = Set(barriers.keys)
-        for read in reads.elements { if case .read(let id, _, _) = read { ids.insert(id) } }
-        for write in writes.elements { if case .write(let id, _) = write { ids.insert(id) } }
-        reads.remove { if case .close = $0 { false } else { true } }
-        writes.remove { if case .close = $0 { false } else { true } }
+        for read in reads { if case .read(let id, _, _) = read { ids.insert(id) } }
+        for write in writes { if case .write(let id, _) = write { ids.insert(id) } }
+        reads.removeAll { if case .close = $0 { false } else { true } }
+        writes.removeAll { if case .close = $0 { false } else { true } }
         barriers = [:]
         (handed, sent) = (0, 0)
         for id in ids.sorted() { answer(id, .failure(error)) }
