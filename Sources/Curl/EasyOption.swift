@@ -25,8 +25,6 @@ package enum EasyOption {
         package static let cookieFile = Text(option: CURLOPT_COOKIEFILE)
         /// A cookie as a line in the Netscape format; set the option once for each cookie.
         package static let cookieLine = Text(option: CURLOPT_COOKIELIST)
-        package static let proxyUser = Text(option: CURLOPT_PROXYUSERNAME)
-        package static let proxyPassword = Text(option: CURLOPT_PROXYPASSWORD)
     }
 
     package struct Number: Sendable {
@@ -37,7 +35,6 @@ package enum EasyOption {
         package static let connectTimeout = Number(option: CURLOPT_CONNECTTIMEOUT_MS)
         package static let followLocation = Number(option: CURLOPT_FOLLOWLOCATION)
         package static let httpVersion = Number(option: CURLOPT_HTTP_VERSION)
-        package static let httpAuth = Number(option: CURLOPT_HTTPAUTH)
         package static let upload = Number(option: CURLOPT_UPLOAD)
         package static let post = Number(option: CURLOPT_POST)
         package static let tcpKeepAlive = Number(option: CURLOPT_TCP_KEEPALIVE)
@@ -52,9 +49,7 @@ package enum EasyOption {
         package static let sessionCache = Number(option: CURLOPT_SSL_SESSIONID_CACHE)
         package static let freshConnection = Number(option: CURLOPT_FRESH_CONNECT)
         package static let forbidReuse = Number(option: CURLOPT_FORBID_REUSE)
-        package static let proxyAuth = Number(option: CURLOPT_PROXYAUTH)
         package static let pipeWait = Number(option: CURLOPT_PIPEWAIT)
-        package static let expectTimeout = Number(option: CURLOPT_EXPECT_100_TIMEOUT_MS)
         package static let connectOnly = Number(option: CURLOPT_CONNECT_ONLY)
         package static let httpProxyTunnel = Number(option: CURLOPT_HTTPPROXYTUNNEL)
         package static let enableALPN = Number(option: CURLOPT_SSL_ENABLE_ALPN)
@@ -63,7 +58,6 @@ package enum EasyOption {
     package struct Offset: Sendable {
         let option: CURLoption
         package static let uploadSize = Offset(option: CURLOPT_INFILESIZE_LARGE)
-        package static let postSize = Offset(option: CURLOPT_POSTFIELDSIZE_LARGE)
     }
 
     /// Bytes that libcurl copies.
