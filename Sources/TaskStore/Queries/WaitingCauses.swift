@@ -2,19 +2,26 @@ import GRDB
 import TaskModel
 
 extension WaitingCauses {
-    /// The maximum number of tasks to examine: half of them are the next to be retried, the other half are taken
-    /// group by group, oldest first.
+    /// The maximum number of tasks to examine: half of them are the next to be retried, a quarter is divided among the
+    /// groups, and a quarter is taken group by group.
     static let limit = 5_000
     /// The maximum number of causes to return.
     static let maximumCauses = 5
 
     static let query = """
-        WITH looked (id) AS (
+        WITH waiting_flow (id) AS (
+            SELECT id FROM flow WHERE waiting > 0 AND \(GroupSQL.visible) AND (?1 IS NULL OR owner = ?1) LIMIT ?3),
+        looked (id) AS (
             SELECT id FROM (
                 SELECT task.id AS id
                 FROM flow CROSS JOIN task INDEXED BY task_lane ON task.flow = flow.id AND task.state = 'waiting'
                 WHERE flow.waiting > 0 AND \(GroupSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)
-                LIMIT ?2)
+                LIMIT ?3)
+            UNION
+            SELECT task.id FROM waiting_flow CROSS JOIN task ON task.id IN (
+                SELECT own.id FROM task AS own INDEXED BY task_lane
+                WHERE own.flow = waiting_flow.id AND own.state = 'waiting'
+                LIMIT max(1, ?3 / (SELECT count(*) FROM waiting_flow)))
             UNION
             SELECT first.id FROM (
                 SELECT id, flow FROM task INDEXED BY task_waiting
@@ -33,7 +40,9 @@ extension TaskStore {
     /// examined.
     package func waitingCauses(owner: UInt32?) throws(StoreError) -> WaitingCauses {
         try read { database in
-            let causes = try database.rows(WaitingCauses.query, [owner, WaitingCauses.limit / 2]) { row in
+            let causes = try database.rows(
+                WaitingCauses.query, [owner, WaitingCauses.limit / 2, WaitingCauses.limit / 4]
+            ) { row in
                 WaitingCause(
                     reason: try row.text(0), code: try row.textOrNil(1).map { ErrorCode(rawValue: $0) },
                     message: try row.textOrNil(2), tasks: try row.int(3), notBefore: try row.integerOrNil(4))

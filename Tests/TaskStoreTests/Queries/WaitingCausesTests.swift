@@ -50,11 +50,25 @@ struct WaitingCausesTests {
         #expect(causes.causes.last == WaitingCause(reason: "retry", code: .dns, message: "m", tasks: 1, notBefore: 5))
     }
 
+    @Test("a group of many waiting tasks does not hide the cause of another group")
+    func groups() async throws {
+        let fixture = try StoreFixture()
+        let standing = try Self.waiting(.dependency, until: nil)
+        let tasks = (0..<WaitingCauses.limit).map { NewTask.sample("http://h/\($0)", standing: standing) }
+        _ = try await fixture.store.add(tasks, now: 1)
+        let other = try #require(try await fixture.add(.sample("http://h/other", batch: "b")).first)
+        try await fixture.conclude(
+            other, try Self.waiting(.network, until: nil), error: TaskFailure(code: .dns, message: "m"))
+        let causes = try fixture.store.waitingCauses(owner: nil)
+        #expect(causes.causes.map(\.reason) == ["dependency", "network"])
+        #expect(causes.counted <= WaitingCauses.limit)
+    }
+
     @Test("the tasks to look at are found by index, and none is gone through that does not wait")
     func plan() async throws {
         let fixture = try StoreFixture()
         let plan = try fixture.store.read { database in
-            try database.rows("EXPLAIN QUERY PLAN " + WaitingCauses.query, [nil, 1]) { try $0.text(3) }
+            try database.rows("EXPLAIN QUERY PLAN " + WaitingCauses.query, [nil, 2, 1]) { try $0.text(3) }
         }
         #expect(plan.contains { $0.contains("task_lane (flow=? AND state=?)") }, "\(plan)")
         #expect(plan.contains { $0.contains("task_waiting (not_before>?)") }, "\(plan)")
