@@ -61,9 +61,8 @@ package struct PathWalk {
     package static func follow(_ path: String, as user: UserIdentity) throws(Stop) -> Node {
         var walk = PathWalk(path, user)
         do throws(Refusal) {
-            guard path.utf8.first == UInt8(ascii: "/"), path.utf8.count < longestPath else {
-                throw .system(ENAMETOOLONG)
-            }
+            guard path.utf8.first == UInt8(ascii: "/") else { throw .system(EINVAL) }
+            guard path.utf8.count < longestPath else { throw .system(ENAMETOOLONG) }
             return try walk.run()
         } catch {
             throw Stop(refusal: error, parents: walk.stack.map(\.inode))

@@ -29,6 +29,13 @@ struct PathWalkTests {
         #expect(refusal(place.path + "/" + fits + "d") == .system(ELOOP))
     }
 
+    @Test("a relative path is invalid, and a path of 4,096 bytes too long")
+    func form() {
+        #expect(refusal("a/b") == .system(EINVAL))
+        #expect(refusal("") == .system(EINVAL))
+        #expect(refusal("/" + String(repeating: "a", count: 4_095)) == .system(ENAMETOOLONG))
+    }
+
     @Test("none takes more than 4,096 steps, however its links lead back")
     func steps() throws {
         let place = try TemporaryDirectory()
