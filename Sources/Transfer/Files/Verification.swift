@@ -115,6 +115,7 @@ final class Verification: Sendable {
 
     /// Ends the work after a read error. If the file is complete, its callback receives the error.
     private func stop(_ error: TransferError) {
+        part.setRead(upTo: 0)  // a later attempt reads from the start, for which the data must stay cached
         let then = state.withLock { state in
             state.isAtWork = false
             state.running = nil
