@@ -40,9 +40,12 @@ struct QueueSubmission {
             }
             try client.put(parts, into: queue) { error, part in failure(error, from: feed.starts[part]) }
             if let failure = feed.failure { throw failure }
-            return try naming(from: 0) { () throws(ClientError) in
+            let result = try naming(from: 0) { () throws(ClientError) in
                 try client.commit(queue: queue, prune: prune, dryRun: dryRun)
             }
+            // A dry run leaves the queue open, which counts against the user's limits until it is dropped.
+            if dryRun { try? client.abort(queue: queue) }
+            return result
         } catch {
             // Without this the queue stays in the daemon's database until several others have been begun.
             try? client.abort(queue: queue)
