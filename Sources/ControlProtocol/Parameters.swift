@@ -114,7 +114,7 @@ public struct TaskUpdateParameters: MethodParameters {
             try container.decodeIfPresent(TaskFilter.self, forKey: .filter).map { .matching($0) },
         ].compactMap(\.self)
         guard let selection = selections.first, selections.count == 1 else {
-            throw FieldError(field: "id", message: "give one of id, ids and filter")
+            throw FieldError(field: "id", message: "give exactly one of id, ids and filter")
         }
         self.selection = selection
         guard container.contains(.changes) else { throw FieldError(field: "changes", message: "is missing") }
@@ -160,7 +160,7 @@ public struct TaskMoveParameters: MethodParameters {
         if try container.decodeIfPresent(Bool.self, forKey: .last) ?? false { placements.append(.last) }
         if let id = try container.decodeIfPresent(TaskID.self, forKey: .before) { placements.append(.before(id)) }
         guard let placement = placements.first, placements.count == 1 else {
-            throw FieldError(field: "before", message: "give one of first, last and before")
+            throw FieldError(field: "before", message: "give exactly one of first, last and before")
         }
         self.placement = placement
     }
@@ -272,7 +272,8 @@ public struct DaemonLimitsParameters: MethodParameters {
             guard value >= 0 else {
                 throw FieldError(
                     field: key.rawValue,
-                    message: "must be bytes a second, 0 for no limit, or null for the configuration's")
+                    message:
+                        "must be a whole number of bytes per second, 0 for no limit, or null for the configured limit")
             }
             return value == 0 ? .unlimited : .limit(value)
         }

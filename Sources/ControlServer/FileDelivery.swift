@@ -112,8 +112,8 @@ final class FileDelivery: @unchecked Sendable {
             if error.errno == EAGAIN { return tryAgain(connection) }
             return finish(
                 .failed(
-                    "the daemon's process that receives open files cannot be asked (\(error)): ask the administrator to "
-                        + "start the daemon anew, or for uploads.roots"))
+                    "the daemon's process that receives open files does not answer (\(error)): ask the administrator "
+                        + "to restart the daemon, or for uploads.roots"))
         }
         connection.share(true)
         step = .report(own, connection)

@@ -94,8 +94,10 @@ package struct QueueHandler: ControlHandler {
             return .failure(
                 .refused(
                     .quota,
-                    "the daemon holds as many files open for uploads as it may (\(DescriptorShares.perUser) of one user); "
-                        + "try again when some have been sent, or ask the administrator for uploads.roots"))
+                    "the daemon holds as many open files for uploads as it may "
+                        + "(\(DescriptorShares.perUser) of one user); try again when some have been sent, "
+                        + "or ask the administrator for uploads.roots"
+                ))
         }
         return .success(room)
     }
@@ -129,7 +131,9 @@ package struct QueueHandler: ControlHandler {
         case let error as QueueError: Self.error(error)
         default:
             RPCError(
-                code: RPCError.Number.internal, message: "the daemon could not do that", data: .init(code: .internal))
+                code: RPCError.Number.internal,
+                message: "the daemon failed to add the entries because of an internal error",
+                data: .init(code: .internal))
         }
     }
 
@@ -395,7 +399,9 @@ package struct QueueHandler: ControlHandler {
 
     private static func error(_ error: QueueError) -> RPCError {
         if case .field(let fieldError) = error { return RPCError(fieldError) }
-        guard let refusal = error.refusal else { return .refused(.internal, "the daemon could not do that") }
+        guard let refusal = error.refusal else {
+            return .refused(.internal, "the daemon failed to add the entries because of an internal error")
+        }
         if case .store = error {
             return RPCError(
                 code: RPCError.Number.unavailable, message: refusal.message, data: .init(code: refusal.code))

@@ -193,7 +193,7 @@ struct RequestProcessor: Sendable {
         return failure(
             id,
             RPCError(
-                code: RPCError.Number.internal, message: "the result cannot be written as JSON",
+                code: RPCError.Number.internal, message: "the daemon could not encode the result as JSON",
                 data: .init(code: .internal)))
     }
 

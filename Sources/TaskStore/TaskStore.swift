@@ -46,7 +46,7 @@ package final class TaskStore: Sendable {
                 try database.execute(sql: "PRAGMA synchronous = FULL")
                 guard try Int64.fetchOne(database, sql: "PRAGMA synchronous") == 2,
                     try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
-                else { throw StoreError.other("SQLite does not sync its log") }
+                else { throw StoreError.other("SQLite does not sync its log; check the SQLite library") }
                 try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = \(Self.logLimit)")
                 // A statement with many rows keeps a statement journal for its rollback; ``CommitLimit`` limits its
                 // size. If kept in files, such journals would be created and deleted hundreds of times per second.
@@ -58,7 +58,7 @@ package final class TaskStore: Sendable {
                 try database.execute(sql: "UPDATE staged_set SET is_dropped = 1")
                 let sql = "SELECT value FROM meta WHERE name = 'identity'"
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
-                    throw StoreError.corrupt("it has no identity")
+                    throw StoreError.corrupt("its table meta has no valid identity")
                 }
                 return (identity, TaskID(try database.newestNumber(in: "task")))
             }

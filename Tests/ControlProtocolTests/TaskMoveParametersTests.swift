@@ -27,7 +27,9 @@ struct TaskMoveParametersTests {
         "no place, or two, are refused",
         arguments: [#"{"id":7}"#, #"{"id":7,"first":true,"last":true}"#, #"{"id":7,"first":false}"#])
     func refused(json: String) {
-        #expect(throws: FieldError(field: "before", message: "give one of first, last and before")) { try decode(json) }
+        #expect(throws: FieldError(field: "before", message: "give exactly one of first, last and before")) {
+            try decode(json)
+        }
     }
 }
 

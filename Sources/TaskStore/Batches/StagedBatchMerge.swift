@@ -158,7 +158,7 @@ struct StagedBatchMerge {
             "SELECT first, last, state, reason FROM staged_range WHERE set_id = ? ORDER BY first", [stagedBatch]
         ) { row in
             let (first, last) = (try row.integer(0), try row.integer(1))
-            guard first <= last else { throw StoreError.corrupt("a staged batch has tasks that there are not") }
+            guard first <= last else { throw StoreError.corrupt("a staged batch has an invalid range of tasks") }
             return TaskRange(ids: first...last, state: try row.word(2), reason: try row.wordOrNil(3))
         }
         guard !ranges.isEmpty else { return }

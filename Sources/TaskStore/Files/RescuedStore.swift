@@ -44,7 +44,7 @@ struct RescuedStore {
             }
             guard errno == EEXIST else { throw error(path) }
         }
-        throw .io("\(directory) is full of copies")
+        throw .io("\(directory) holds 1,000 rescued copies of this second; move them away")
     }
 
     // MARK: Taking one up
@@ -74,8 +74,8 @@ struct RescuedStore {
             }
             guard copies.count == 1 else {
                 throw .missing(
-                    "\(path) is gone, and there are several copies of what daemons held (\(copies.joined(separator: ", "))): "
-                        + "give the one that is to count the name \(name)")
+                    "\(path) is gone, and there are several copies of what daemons held "
+                        + "(\(copies.joined(separator: ", "))): give the one that is to count the name \(name)")
             }
             return [try adopt(copy, in: directory)]
         }
@@ -87,9 +87,9 @@ struct RescuedStore {
             if same.count == 1 { return [try adopt(same[0], in: directory)] }
         }
         return [
-            "\(directory) holds copies of databases that were lost under a running daemon and that do not belong to the one "
-                + "that is there (\(copies.joined(separator: ", "))): to go on with one, stop the daemon and give it the name "
-                + "\(name); otherwise move them away"
+            "\(directory) holds copies of databases that were lost under a running daemon and that do not belong to "
+                + "the one that is there (\(copies.joined(separator: ", "))): to go on with one, stop the daemon and "
+                + "give it the name \(name); otherwise move them away"
         ]
     }
 

@@ -84,7 +84,9 @@ struct RowReader {
         let state: TaskState = try word(first)
         let standing = TaskLifecycle(
             state: state, reason: try wordOrNil(first + 1), notBefore: try integerOrNil(first + 2))
-        guard let standing else { throw .corrupt("a task is \(state.rawValue) for a reason that this cannot have") }
+        guard let standing else {
+            throw .corrupt("a task in state \(state.rawValue) has a reason that does not apply to it")
+        }
         return standing
     }
 

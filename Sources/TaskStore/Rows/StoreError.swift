@@ -39,8 +39,8 @@ extension StoreError: CustomStringConvertible {
         case .full:
             "the file system of the state directory is full; make room there and try again"
         case .nearlyFull(let free, let reserved):
-            "the file system of the state directory is almost full: \(free / 1_024) KiB are free, and \(reserved / 1_024) KiB "
-                + "are kept for the tasks that are there; make room there and try again"
+            "the file system of the state directory is almost full: \(free / 1_024) KiB are free, and "
+                + "\(reserved / 1_024) KiB are kept for the tasks that are there; make room there and try again"
         case .corrupt(let message):
             "the database is damaged (\(message)); stop the daemon, keep a copy of dld.db and restore a backup"
         case .newer(let path, let schema):
@@ -53,7 +53,7 @@ extension StoreError: CustomStringConvertible {
         case .io(let message):
             "the database cannot be read or written (\(message)); check the disk and the state directory's permissions"
         case .unknownStagedBatch(let stagedBatch):
-            "there is no queue \(stagedBatch) to be committed; begin a new one"
+            "there is no open queue \(stagedBatch); begin a new one with queue.begin"
         case .quota(let message), .cycle(let message), .displaced(let message), .missing(let message): message
         case .closed:
             "the store is closed because the daemon ends; try again when it runs"

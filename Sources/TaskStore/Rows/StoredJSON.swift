@@ -14,7 +14,7 @@ enum StoredJSON {
         do {
             return String(decoding: try encoder.encode(value), as: UTF8.self)
         } catch {
-            throw .other("a value cannot be written as JSON")
+            throw .other("a \(type(of: value)) could not be encoded as JSON")
         }
     }
 
@@ -22,7 +22,7 @@ enum StoredJSON {
         do {
             return try decoder.decode(type, from: Data(text.utf8))
         } catch {
-            throw .corrupt("a stored text is not the JSON that it should be")
+            throw .corrupt("a stored JSON text is not a valid \(type)")
         }
     }
 

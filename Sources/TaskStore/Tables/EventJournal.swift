@@ -85,7 +85,9 @@ extension TaskStore {
         events.reserveCapacity(rows.count)
         for (last, count) in rows {
             var event = last
-            guard count >= 1, count <= last.sequence else { throw .corrupt("an event has numbers that there are not") }
+            guard count >= 1, count <= last.sequence else {
+                throw .corrupt("an event has an invalid range of sequence numbers")
+            }
             let before = last.sequence - count
             // The row's first sequence number may precede the requested ones.
             let wanted = max(before, sequence)

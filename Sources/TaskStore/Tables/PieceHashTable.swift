@@ -24,7 +24,7 @@ extension PieceHashes {
         do {
             try check(size: nil)
         } catch {
-            throw .corrupt("the digests of a task's pieces are not what they should be")
+            throw .corrupt("the piece hashes of a task have an invalid length or algorithm")
         }
     }
 

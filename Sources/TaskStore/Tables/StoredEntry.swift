@@ -130,7 +130,7 @@ struct StoredEntry: Equatable {
             }
         guard let kind = TaskKind(rawValue: kind),
             let priority = TaskPriority.allCases.first(where: { $0.rank == priority })
-        else { throw .corrupt("a task has a kind or priority that there is not") }
+        else { throw .corrupt("a task has an unknown kind or priority") }
         whole.kind = kind
         whole.url = url
         whole.output = output

@@ -59,7 +59,7 @@ extension Database {
             try firstRow("SELECT seq FROM sqlite_sequence WHERE name = ?", [table]) { try $0.integer(0) } ?? 0
         // The number is used in calculations from here on; positions exist for numbers below 2^43.
         guard newest >= 0, newest < 1 << 43 else {
-            throw StoreError.corrupt("it has no numbers left for a new \(table)")
+            throw StoreError.corrupt("the last number of the table \(table) is out of range")
         }
         return newest
     }
