@@ -65,8 +65,8 @@ struct Startup: Sendable {
         }
         guard plan.socket != ProcessEnvironment.systemSocket || !planner.environment.isRootBesideService else {
             throw StartupFailure(
-                "\(ProcessEnvironment.systemSocket) belongs to the system's service, which has its own queue: start it with "
-                    + "`systemctl start dld`, or give --socket PATH and --state-directory DIR for another queue",
+                "\(ProcessEnvironment.systemSocket) belongs to the system's service, which has its own queue: start it "
+                    + "with `systemctl start dld`, or give --socket PATH and --state-directory DIR for another queue",
                 exit: StartupFailure.Exit.configuration)
         }
         let batch = try queueFile.map { path throws(StartupFailure) in

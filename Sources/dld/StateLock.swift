@@ -17,8 +17,8 @@ final class StateLock: Sendable {
                 "another dld\(pid.map { " (process \($0))" } ?? "") runs on \(directory); stop it first, "
                     + "or choose another --state-directory"
             case .system(let what, let error):
-                "\(what) (\(String(cString: strerror(error)))); the state directory must be one that this daemon's user "
-                    + "may write to"
+                "\(what) (\(String(cString: strerror(error)))); the state directory must be one that this daemon's "
+                    + "user may write to"
             }
         }
     }

@@ -141,7 +141,7 @@ struct IncomingRequestTests {
     }
 
     @Test(
-        "a rate of the daemon is a number, 0 for none, null for the configured one, and absent for the one that there is",
+        "a rate of the daemon is a number, 0 for none, null for the configured one, and absent for the current one",
         arguments: [
             (nil, nil, nil), ("{}", nil, nil), (#"{"download":5}"#, .limit(5), nil),
             (#"{"upload":0}"#, nil, .unlimited), (#"{"download":null,"upload":7}"#, .configured, .limit(7)),

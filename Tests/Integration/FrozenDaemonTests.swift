@@ -8,7 +8,7 @@ import Testing
 @Suite("A daemon that is frozen", .serialized, .timeLimit(.minutes(3)))
 struct FrozenDaemonTests {
     @Test(
-        "F26: transfers that stood still for longer than the stall timeout, with the daemon, go on without a new attempt"
+        "F26: transfers that stood still, with the daemon, longer than the stall timeout go on without a new attempt"
     )
     func stopped() async throws {
         let resource = Resource(size: 3 * mebibyte)
@@ -131,7 +131,7 @@ struct FrozenDaemonTests {
             """
 
     @Test(
-        "F25: hours ahead and back, waits for retries keep their length, what is scheduled goes by the clock, limits hold",
+        "F25: hours ahead and back, waits for retries keep their length, schedules go by the clock, limits hold",
         .enabled(if: PreloadedShim.isPossible, "there is no C compiler here"), arguments: [5, -5] as [Int64])
     func hours(hours: Int64) async throws {
         let shim = try #require(try await PreloadedShim.make(Self.tellingShim))

@@ -6,7 +6,7 @@ import Testing
 @Suite("A link that goes down", .serialized, .timeLimit(.minutes(2)))
 struct LinkDownTests {
     @Test(
-        "F34: a download waits while the link is down, and goes on where it was soon after it is up, with another address too",
+        "F34: a download waits while the link is down, and resumes soon after it is up, with another address too",
         .enabled("networks can be made by root alone") { await LinkedNetwork.isPossible() }, arguments: [2, 3])
     func waits(address: Int) async throws {
         let resource = Resource(size: 6 * mebibyte)

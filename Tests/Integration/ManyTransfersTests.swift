@@ -6,7 +6,7 @@ import Testing
 @Suite("A thousand transfers at once", .serialized, .timeLimit(.minutes(4)))
 struct ManyTransfersTests {
     @Test(
-        "F63: SIGTERM amid a thousand transfers ends the daemon with 0, in time, with STOPPING=1 and all progress written down"
+        "F63: SIGTERM amid a thousand transfers ends the daemon with 0, in time, with STOPPING=1, all progress stored"
     )
     func terminated() async throws {
         let count = 1000

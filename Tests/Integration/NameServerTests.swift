@@ -6,7 +6,7 @@ import Testing
 @Suite("Name servers that fail", .serialized, .timeLimit(.minutes(2)))
 struct NameServerTests {
     @Test(
-        "F35: SERVFAIL, silence and a name that is gone for a while are told apart, tried again, and hold up nobody else",
+        "F35: SERVFAIL, silence and a name that is gone for a while are told apart, retried, and hold up nobody else",
         .enabled(if: isRoot, "port 53 is root's"))
     func flapping() async throws {
         let resource = Resource(size: 100_000)

@@ -125,7 +125,7 @@ struct ProxySecretsTests {
     }
 
     @Test(
-        "A8: behind a redirect through the proxy, from http to https or to another host, no server hears of what is another's",
+        "A8: behind a redirect through the proxy, to https or to another host, no server gets another one's secrets",
         arguments: [true, false])
     func redirect(secure: Bool) async throws {
         let identity = try await TestCertificates.shared.server

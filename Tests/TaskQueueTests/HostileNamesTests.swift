@@ -150,7 +150,8 @@ struct HostileNamesTests {
             name += marks[scalar] ?? String(scalar)
         }
         let text = """
-            <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="\(name)"><url>http://h/a</url></file></metalink>
+            <metalink xmlns="urn:ietf:params:xml:ns:metalink">\
+            <file name="\(name)"><url>http://h/a</url></file></metalink>
             """
         return try specification(in: text, naming: ["name"])
     }

@@ -98,7 +98,7 @@ struct SchedulerHostsTests {
     }
 
     @Test(
-        "F49: where a redirect or a list of checksums leads, another host asks for time for itself alone, and not for long",
+        "F49: a host to which a redirect or a list of checksums leads asks for time for itself alone, and not for long",
         arguments: ["redirect", "list", "mirror"])
     func retryAfterOfAnother(way: String) async throws {
         let manual = ManualClock()

@@ -190,7 +190,7 @@ struct TaskQueueStagedBatchesTests {
     }
 
     @Test(
-        "batches that grow side by side come to no more tasks than allowed together, and one that is known already adds none"
+        "batches that grow side by side come to no more tasks than allowed together, and a known one adds none"
     )
     func quotaOfSets() async throws {
         let fixture = try await QueueFixture { $0.quota = Quota(tasksPerOwner: 4, tasksPerBatch: 3) }

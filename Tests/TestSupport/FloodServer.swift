@@ -139,7 +139,8 @@ package final class FloodServer: Sendable {
             ticket = b"\4" + struct.pack(">I", len(ticket))[1:] + ticket
             text = ticket * (16000 // len(ticket)) + b"\x16"
             head = b"\x17\3\3" + struct.pack(">H", len(text) + 16)
-            sealed, tag, length = ctypes.create_string_buffer(len(text)), ctypes.create_string_buffer(16), ctypes.c_int()
+            sealed, tag = ctypes.create_string_buffer(len(text)), ctypes.create_string_buffer(16)
+            length = ctypes.c_int()
             descriptor = secured.fileno()
             secured.setblocking(True)
             number = 1  # the answer was the first

@@ -42,7 +42,8 @@ package final class RaggedServer: Sendable {
                 # A transfer coding that says nothing of where the body ends.
                 coding = b"Transfer-Encoding: identity\r\n" if path == b"/coded" else b""
                 cut = cut or path == b"/coded"
-                tls.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n" + coding + b"\r\n" + content[:len(content) // (2 if cut else 1)])
+                body = content[:len(content) // (2 if cut else 1)]
+                tls.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n" + coding + b"\r\n" + body)
                 if not cut and path != b"/silent": tls.unwrap()
                 tls.shutdown(socket.SHUT_RDWR)
 

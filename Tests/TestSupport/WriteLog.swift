@@ -38,8 +38,8 @@ package struct WriteLog: Sendable {
     private let roots: [String]
 
     private static let calls = """
-        openat,openat2,pwrite64,pwritev,write,writev,ftruncate,fallocate,fdatasync,fsync,syncfs,rename,renameat,renameat2,\
-        unlink,unlinkat,link,linkat,mkdir,mkdirat,fsetxattr,setxattr,fremovexattr,copy_file_range
+        openat,openat2,pwrite64,pwritev,write,writev,ftruncate,fallocate,fdatasync,fsync,syncfs,rename,renameat,\
+        renameat2,unlink,unlinkat,link,linkat,mkdir,mkdirat,fsetxattr,setxattr,fremovexattr,copy_file_range
         """
 
     /// Returns a prefix for a program's command line. The program remains the child that was started.

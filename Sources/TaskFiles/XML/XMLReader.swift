@@ -43,8 +43,8 @@ struct XMLReader {
     /// Creates a parser and reads the XML declaration.
     ///
     /// - Parameter file: the name to print in messages.
-    /// - Throws: ``FileError`` for a text that is longer than ``XMLSource/maximumSize`` or not UTF-8, or for an invalid XML
-    ///   declaration.
+    /// - Throws: ``FileError`` for a text that is longer than ``XMLSource/maximumSize`` or not UTF-8, or for an invalid
+    ///   XML declaration.
     init(_ bytes: [UInt8], file: String) throws(FileError) {
         source = try XMLSource(bytes, file: file)
         self.bytes = source.bytes

@@ -23,8 +23,8 @@ extension TaskStore {
         ) throws(FieldError) -> NewTask
 
     /// Changes a task's specification, records an event, and changes the task's standing accordingly (see
-    /// ``TaskLifecycle/updated(by:now:)``). Bytes and resume data are kept. A running task is treated as ready, which is
-    /// its stored state.
+    /// ``TaskLifecycle/updated(by:now:)``). Bytes and resume data are kept. A running task is treated as ready, which
+    /// is its stored state.
     ///
     /// - Parameter owner: the user whose tasks can be changed; `nil` for all users.
     /// - Throws: among others ``StoreError/quota(_:)`` and ``StoreError/nearlyFull(free:reserved:)``, if records become

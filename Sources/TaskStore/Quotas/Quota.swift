@@ -48,8 +48,8 @@ extension Database {
         guard bytes > quota.entriesPerStagedBatch else { return }
         throw StoreError.quota(
             "the entries of one queue file (URLs, header fields, cookies, forms and so on) may take up "
-                + "\(quota.entriesPerStagedBatch) bytes where it has a batch or keys, and these would take up \(bytes); divide it "
-                + "into several with a batch each")
+                + "\(quota.entriesPerStagedBatch) bytes where it has a batch or keys, and these would take up "
+                + "\(bytes); divide it into several with a batch each")
     }
 
     /// Checks an owner's uncommitted staged batches: all of them together are limited like the owner's tasks.

@@ -57,7 +57,8 @@ extension Schema {
                 CREATE TRIGGER record_changes AFTER UPDATE OF \(textColumns.joined(separator: ", ")), side_bytes ON task
                 WHEN \(recordBytes("old.")) <> \(recordBytes("new."))
                 BEGIN
-                    UPDATE owner_total SET records = \(changedRecords("- \(recordBytes("old.")) + \(recordBytes("new."))"))
+                    UPDATE owner_total
+                    SET records = \(changedRecords("- \(recordBytes("old.")) + \(recordBytes("new."))"))
                     WHERE owner = new.owner;
                 END;
                 CREATE TRIGGER record_goes AFTER DELETE ON task

@@ -19,7 +19,8 @@ extension Schema {
         try database.execute(
             sql: """
                 ALTER TABLE owner_total ADD COLUMN past_bytes INTEGER NOT NULL DEFAULT 0;
-                INSERT INTO owner_total (owner, past_bytes) SELECT owner, sum(\(bytes(""))) FROM past_entry GROUP BY owner
+                INSERT INTO owner_total (owner, past_bytes)
+                SELECT owner, sum(\(bytes(""))) FROM past_entry GROUP BY owner
                 ON CONFLICT (owner) DO UPDATE SET past_bytes = excluded.past_bytes;
 
                 DROP TRIGGER past_entry_comes;

@@ -82,7 +82,8 @@ extension Schema {
                 -- Numbers `sequence - count + 1` to `sequence`, of as many tasks from `task_id` on.
                 ALTER TABLE event ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
 
-                -- The order in which a flow's ready tasks start; the host is there to pass over those of a busy one, the state
+                -- The order in which a flow's ready tasks start; the host is there to pass over those of a busy one,
+                -- the state
                 -- so that no row is read for it.
                 CREATE INDEX task_ready ON task (flow, priority DESC, position, id, host_mark, state)
                 WHERE state = 'queued';

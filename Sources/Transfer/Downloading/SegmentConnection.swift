@@ -43,7 +43,8 @@ struct SegmentConnection {
     /// The end of its claim; `nil`: the end of the file.
     var end: Int64?
     var request = RangeRequest()
-    /// The URL that answers, as the digest that ``ResumeData/resource(of:)`` makes of it; `nil` before the first request.
+    /// The URL that answers, as the digest that ``ResumeData/resource(of:)`` makes of it; `nil` before the first
+    /// request.
     var resource: String?
     /// Why the whole resource is requested although bytes of it are here.
     var reasonForWhole: String?

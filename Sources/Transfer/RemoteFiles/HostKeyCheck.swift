@@ -81,8 +81,8 @@ struct HostKeyCheck {
         let path = Self.names(of: speaking)
         return TransferError(
             .hostKey,
-            "\(path) knows \(server) by \(types) alone, which it does not show or this machine's libssh2 does not know: "
-                + "compare what ssh-keyscan prints with what the server's administrator says, and add that line")
+            "\(path) knows \(server) by \(types) alone, which it does not show or this machine's libssh2 does not "
+                + "know: compare what ssh-keyscan prints with what the server's administrator says, and add that line")
     }
 
     /// Returns whether the server's key is trusted, and records the refusal if it is not.

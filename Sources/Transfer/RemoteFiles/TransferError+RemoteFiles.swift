@@ -54,8 +54,8 @@ extension TransferError {
         case .sslConnectError where file.scheme == .ftps && error.message.firstRange(of: "wrong version number") != nil:
             return TransferError(
                 .cannotConnect,
-                "\(host) answers in clear text where TLS should begin: it takes nobody in for now, or expects ftp:// there"
-            )
+                "\(host) answers in clear text where TLS should begin: it takes nobody in for now, or expects ftp:// "
+                    + "there")
         case .useSSLFailed:
             return TransferError(.tls, "\(host) offers no TLS\(words): without it nothing is sent, as was asked for")
         case .remoteDiskFull: return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")

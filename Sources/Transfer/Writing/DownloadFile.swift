@@ -209,7 +209,9 @@ final class DownloadFile {
     var isAhead: Bool { !isDecoded && count - confirmed >= checkpointLimit }
 
     /// Records that a checkpoint covering `count` bytes has been written.
-    /// - Parameter generation: the part's at the checkpoint; the checkpoint of a part that was dropped since is ignored.
+    ///
+    /// - Parameter generation: the part's at the checkpoint; the checkpoint of a part that was dropped since is
+    ///   ignored.
     func confirm(_ count: Int64, of generation: String) {
         guard part?.generation == generation else { return }
         confirmed = min(count, self.count)

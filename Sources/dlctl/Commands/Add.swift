@@ -30,7 +30,10 @@ struct Add: DaemonCommand {
     @Option(
         name: .customLong("input"),
         help: ArgumentHelp(
-            "A URL list, queue file, Metalink or aria2 input file, checked whole before anything is queued; - is standard input.",
+            """
+            A URL list, queue file, Metalink or aria2 input file, checked whole before anything is queued; - is \
+            standard input.
+            """,
             valueName: "file"))
     var inputFile: String?
 

@@ -9,8 +9,8 @@ struct LimitCommand: DaemonCommand {
         commandName: "limit",
         abstract: "Shows and sets the rates of all tasks together.",
         discussion: """
-            What is set counts at once and until it is changed, over restarts of the daemon too; none takes every limit \
-            away, config goes back to the configuration and its schedule. One task's rate: see set --limit.
+            What is set counts at once and until it is changed, over restarts of the daemon too; none takes every \
+            limit away, config goes back to the configuration and its schedule. One task's rate: see set --limit.
 
             EXAMPLES:
               dlctl limit                                  what counts now

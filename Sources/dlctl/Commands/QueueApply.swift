@@ -57,8 +57,8 @@ struct QueueApply: DaemonCommand {
             context.output.json(result)
         } else {
             context.output.line(
-                "\(result.added) added, \(result.updated) updated, \(result.unchanged) unchanged, \(result.pruned) pruned"
-            )
+                "\(result.added) added, \(result.updated) updated, \(result.unchanged) unchanged, "
+                    + "\(result.pruned) pruned")
         }
     }
 }

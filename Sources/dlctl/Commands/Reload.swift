@@ -7,8 +7,8 @@ struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Has the daemon read its configuration again.",
         discussion: """
-            Transfers go on undisturbed. A file that is wrong is refused whole, and what counted before still does. The \
-            queue files that the configuration names are applied again.
+            Transfers go on undisturbed. A file that is wrong is refused whole, and what counted before still does. \
+            The queue files that the configuration names are applied again.
 
             EXAMPLES:
               dlctl reload

@@ -14,8 +14,8 @@ struct SetCommand: DaemonCommand {
             for a fresh URL, goes on by itself. A completed task cannot be changed, and a cancelled one only after \
             dlctl retry. --url, --output, --checksum and --mirror say something of one task alone.
 
-            The word none takes back what was asked for; with --output, where it could be a name, '' does. (A directory \
-            of that name is ./none.)
+            The word none takes back what was asked for; with --output, where it could be a name, '' does. (A \
+            directory of that name is ./none.)
 
             EXAMPLES:
               dlctl set 7 --url 'https://example.org/a.iso?signature=fresh'
@@ -90,8 +90,8 @@ struct SetCommand: DaemonCommand {
         name: .shortAndLong,
         help: ArgumentHelp(
             """
-            The place, as of dlctl add; or none for the daemon's download directory. What was fetched goes along, on the \
-            same file system alone.
+            The place, as of dlctl add; or none for the daemon's download directory. What was fetched goes along, on \
+            the same file system alone.
             """, valueName: "dir"))
     var directory: String?
 

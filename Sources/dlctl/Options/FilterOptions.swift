@@ -18,8 +18,10 @@ struct FilterOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Tasks that ended (or, where they have not, were added) then or later: 2026-01-31, 22:00, or 2h for two hours ago.",
-            valueName: "time"))
+            """
+            Tasks that ended (or, where they have not, were added) then or later: 2026-01-31, 22:00, or 2h for two \
+            hours ago.
+            """, valueName: "time"))
     var since: String?
 
     @Option(help: ArgumentHelp("Tasks that ended (or were added) before then.", valueName: "time"))

@@ -110,7 +110,8 @@ struct Aria2InputTests {
             "http://h/a\n  file-allocation=none\n  ftp-user=u\nhttp://h/b\n\tfile-allocation=none\n  seed-time=0\n")
         #expect(
             input.notes.map(\.description) == [
-                "f:2:3: warning: `file-allocation` tunes aria2 and says nothing to dld; it is passed over (so too at 1 more)",
+                "f:2:3: warning: `file-allocation` tunes aria2 and says nothing to dld; it is passed over "
+                    + "(so too at 1 more)",
                 "f:3:3: warning: `ftp-user` does not apply to the URLs of its entry; it is passed over",
                 "f:6:3: warning: `seed-time` tunes aria2 and says nothing to dld; it is passed over",
             ])

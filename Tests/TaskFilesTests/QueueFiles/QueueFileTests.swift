@@ -116,8 +116,10 @@ struct QueueFileTests {
     @Test("an upload takes a media type, headers, and a time to start")
     func uploadOptions() throws {
         let file = try queue(
-            "uploads: [{file: a/b, url: 'http://h/', content-type: text/plain, header: ['A: b', 'C: d'], start-at: +2h}]"
-        )
+            """
+            uploads:
+            - {file: a/b, url: 'http://h/', content-type: text/plain, header: ['A: b', 'C: d'], start-at: +2h}
+            """)
         let task = try #require(file.entries.first?.specification)
         #expect(task.file == "/base/a/b")
         #expect(task.contentType == "text/plain")
@@ -139,7 +141,8 @@ struct QueueFileTests {
               header: ["A: b", "@../headers", "@/abs/one", "E: f"]
               cacert: certs/ca.pem
             uploads:
-            - {url: https://h/b, file: c, user: anna, password-file: /base/pw, header: "@/abs/one", cacert: certs/ca.pem}
+            - {url: https://h/b, file: c, user: anna, password-file: /base/pw, header: "@/abs/one",
+               cacert: certs/ca.pem}
             """,
             files: [
                 "/base/pw": " secret \r\nsecond line\n", "/base/../headers": "B: c\r\n\nC: d\n", "/abs/one": "D: e",
@@ -305,7 +308,8 @@ struct QueueFileTests {
     @Test("what a file server has no use for is refused where it stands; a default is for those that have a use for it")
     func fileServer() throws {
         let text = """
-            defaults: {header: "A: b", user-agent: me, referer: r, cookies: /jar, content-type: a/b, method: POST, form: c=d}
+            defaults: {header: "A: b", user-agent: me, referer: r, cookies: /jar, content-type: a/b, method: POST, \
+            form: c=d}
             downloads: [sftp://h/a, {url: ftp://h/b, mirror: http://i/b}, http://h/c]
             uploads: [{file: a, url: sftp://h/d}, {file: a, url: http://h/e}]
             """

@@ -102,7 +102,7 @@ struct StagedBatchTests {
     }
 
     @Test(
-        "ended tasks: a completed one is unchanged whatever the entry says, a cancelled one takes it, a failed one is tried",
+        "ended tasks: a completed one is unchanged, a cancelled one takes what the entry says, a failed one is tried",
         arguments: [TaskState.completed, .failed, .cancelled])
     func ended(state: TaskState) async throws {
         let fixture = try StoreFixture()

@@ -150,8 +150,8 @@ struct CookieStorageTests {
     func harmedFile() throws {
         let place = try TemporaryDirectory()
         let path = try place.write(
-            "# Netscape HTTP Cookie File\r\n\r\n \na.b\tFALSE\t/\tFALSE\t0\tn\tv\r\nnonsense\n#HttpOnly_a.b\tFALSE\t/\tFALSE"
-                + "\t0\th\tv\na.b\tFALSE\t/\tFALSE", to: "cookies")
+            "# Netscape HTTP Cookie File\r\n\r\n \na.b\tFALSE\t/\tFALSE\t0\tn\tv\r\nnonsense\n"
+                + "#HttpOnly_a.b\tFALSE\t/\tFALSE\t0\th\tv\na.b\tFALSE\t/\tFALSE", to: "cookies")
         let storage = CookieStorage()
         #expect(try storage.load(fromFileAt: path) == 2)
         #expect(storage.cookies.map(\.name) == ["n", "h"])

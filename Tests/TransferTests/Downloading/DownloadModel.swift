@@ -18,8 +18,8 @@ struct ModelServer: Equatable {
 }
 
 /// A whole download as a value: the state machine, a part file that remembers the version of each byte, exchanges with
-/// model servers, and timers. It performs every action without I/O, so that a test can order the events as it likes, and
-/// copy the model to try other orders.
+/// model servers, and timers. It performs every action without I/O, so that a test can order the events as it likes,
+/// and copy the model to try other orders.
 struct DownloadModel {
     enum Result: Equatable {
         case finished

@@ -98,7 +98,8 @@ struct MisbehavingServerRangeTests {
         bending("F40 multipart/byteranges") { answer, question in
             guard let range = question.range(of: MisbehavingServer.size) else { return }
             let lines =
-                "--x\r\nContent-Range: bytes \(range.lowerBound)-\(range.upperBound - 1)/\(MisbehavingServer.size)\r\n\r\n"
+                "--x\r\nContent-Range: bytes \(range.lowerBound)-\(range.upperBound - 1)/"
+                + "\(MisbehavingServer.size)\r\n\r\n"
             answer.set("Content-Type", "multipart/byteranges; boundary=x")
             answer.set("Content-Range", nil)
             let end = "\r\n--x--\r\n"

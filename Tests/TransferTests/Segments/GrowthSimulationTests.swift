@@ -6,7 +6,7 @@ import Testing
 @Suite("Automatic connections over simulated lines")
 struct GrowthSimulationTests {
     @Test(
-        "a named line takes at most 1.1 times as long as with the best fixed number, with at most twice its connections",
+        "a named line takes at most 1.1 times as long as with the best fixed number, with at most twice as many",
         arguments: GrowthLines.named.indices)
     func named(index: Int) {
         let judgement = GrowthJudgement(GrowthLines.named[index], step: 0.05)

@@ -76,8 +76,8 @@ struct SafeFileNameTests {
 
     private static let pieces: [String] = [
         "/", "\\", ".", "..", "a", "b.tar.gz", ".tar", " ", "-", "~", "\u{0}", "\n", "\r\n", "\r", "\t", "\u{7F}",
-        "\u{85}", "\u{301}", "é", "漢", "🇩🇪", "👩‍👩‍👧‍👦", "\u{200D}", "\u{202E}", "\u{2028}", "\u{FEFF}", "\u{FFFD}", "%2F",
-        "%2e",
+        "\u{85}", "\u{301}", "é", "漢", "🇩🇪", "👩‍👩‍👧‍👦", "\u{200D}", "\u{202E}", "\u{2028}", "\u{FEFF}", "\u{FFFD}",
+        "%2F", "%2e",
         "%00", "%0D%0A", "%", "%4", "%ff", "?", "#", ":", "//", "CON", "nul", "_", "COM1.txt",
         String(repeating: "x", count: 120), String(repeating: "\u{301}", count: 90), String(repeating: "漢", count: 60),
     ]

@@ -337,7 +337,7 @@ struct FTPServerTests {
     }
 
     @Test(
-        "K10: a destination decided by the answer is asked once size and time are known, and by resume data alone it goes on"
+        "K10: a destination decided by the response is asked once size and time are known, and resume data suffices"
     )
     func destination() async throws {
         let server = try scripted { $0.cuts = [400_000] }
@@ -378,7 +378,7 @@ struct FTPServerTests {
     }
 
     @Test(
-        "A24: a server, or whoever stands before it, that takes TLS out of an FTP session hears no user and no password",
+        "A24: a server, or whoever is before it, that takes TLS out of an FTP session gets no user and no password",
         arguments: ["500 what?", "502 no", "534 no", "234 go on", "220 ready"])
     func stripped(reply: String) async throws {
         let server = try scripted {

@@ -96,7 +96,7 @@ struct NetworkFaultTests {
     // MARK: F33
 
     @Test(
-        "F33: over a line of 300 ms that loses one packet in twenty a file arrives whole, in order, over every connection",
+        "F33: over a line of 300 ms that loses one packet in twenty a file arrives whole, over every connection",
         .enabled("packets can be dropped by root alone") { await PacketLoss.isPossible() },
         arguments: [Segments.one, .automatic])
     func loss(segments: Segments) async throws {

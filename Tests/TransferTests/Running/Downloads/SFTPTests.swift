@@ -224,7 +224,7 @@ struct SFTPTests {
     }
 
     @Test(
-        "A26: where another server answers at a later attempt or when a download goes on, it lets nobody in, and the bytes stay",
+        "A26: another server that answers a later attempt or a resumed download gets no login, and the bytes stay",
         arguments: [true, false])
     func changedBetween(resuming: Bool) async throws {
         let resource = Resource(size: 6 << 20)
