@@ -1,3 +1,6 @@
+// Every written chunk is inserted here. The standard library's `RangeSet` is not specialised for `Int64`: in a release
+// build, an insertion at the end takes it several microseconds in place of 5 ns.
+
 /// A set of a file's bytes, as ascending ranges that neither overlap nor touch.
 public struct ByteRangeSet: Sendable, Equatable {
     /// The non-empty ranges in ascending order. They neither overlap nor touch.
