@@ -9,15 +9,15 @@ final class ArrivalHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     /// The handler, and a function that notifies it of an arrival from any thread.
-    typealias Announced = (handler: NIOLoopBound<ArrivalHandler>, tell: @Sendable () -> Void)
+    typealias Announced = (handler: NIOLoopBound<ArrivalHandler>, notify: @Sendable () -> Void)
 
     private let serve: (ClientFront.Arrival) -> Void
-    private let tell: () -> Void
+    private let notify: () -> Void
     private var front: ClientFront?
 
-    private init(serve: @escaping (ClientFront.Arrival) -> Void, tell: @escaping () -> Void) {
+    private init(serve: @escaping (ClientFront.Arrival) -> Void, notify: @escaping () -> Void) {
         self.serve = serve
-        self.tell = tell
+        self.notify = notify
     }
 
     /// - Parameter serve: called on the event loop for each arrival.
@@ -27,13 +27,13 @@ final class ArrivalHandler: ChannelInboundHandler {
     ) async throws -> Announced {
         guard let (output, end) = SocketPair.make() else { throw SystemFailure(errno) }
         let input = FileDescriptor(end)
-        let tell: @Sendable () -> Void = {
+        let notify: @Sendable () -> Void = {
             var byte: UInt8 = 0
             // Fails if enough bytes already wait in the socket, or if the handler no longer reads it.
             _ = send(input.raw, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
         }
         let handler = try await eventLoop.submit {
-            NIOLoopBound(ArrivalHandler(serve: serve, tell: tell), eventLoop: eventLoop)
+            NIOLoopBound(ArrivalHandler(serve: serve, notify: notify), eventLoop: eventLoop)
         }.get()
         do {
             _ = try await NIOPipeBootstrap(group: eventLoop)
@@ -49,7 +49,7 @@ final class ArrivalHandler: ChannelInboundHandler {
             _ = close(output)  // the channel does not read it
             throw error
         }
-        return (handler, tell)
+        return (handler, notify)
     }
 
     /// Starts serving the arrivals at `front`, including those that already wait.
@@ -60,16 +60,16 @@ final class ArrivalHandler: ChannelInboundHandler {
 
     /// Serves every client that waits.
     func serveAllArrivals() {
-        while let front, case (let taken, let isEmpty) = front.takeArrivals() {
+        while let front, case (let taken, let isEmpty) = front.dequeueArrivals() {
             taken.forEach(serve)
             if isEmpty { return }
         }
     }
 
     private func serveArrivals() {
-        guard let (taken, isEmpty) = front?.takeArrivals() else { return }
+        guard let (taken, isEmpty) = front?.dequeueArrivals() else { return }
         taken.forEach(serve)
-        if !isEmpty { tell() }
+        if !isEmpty { notify() }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { serveArrivals() }

@@ -12,7 +12,7 @@ struct ArrivalQueue<Arrival> {
         count += 1
     }
 
-    mutating func take(atMost most: Int) -> [Arrival] {
+    mutating func dequeue(atMost most: Int) -> [Arrival] {
         var taken: [Arrival] = []
         while taken.count < most, let next = queue.next({ _, _ in .yes }, take: { _, _ in }) { taken.append(next) }
         count -= taken.count

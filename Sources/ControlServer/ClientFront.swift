@@ -89,10 +89,10 @@ final class ClientFront: Sendable {
     ///
     /// - Returns: the clients, and whether the queue is now empty (`isEmpty`). If so, `arrived` reports the next
     ///   arrival.
-    func takeArrivals() -> (taken: [Arrival], isEmpty: Bool) {
+    func dequeueArrivals() -> (taken: [Arrival], isEmpty: Bool) {
         let (taken, before) = arrivals.withLock { arrivals in
             let before = arrivals.count
-            return (arrivals.take(atMost: Self.takenAtOnce), before)
+            return (arrivals.dequeue(atMost: Self.takenAtOnce), before)
         }
         if before >= mostWaiting { order(.acceptOn) }
         return (taken, before == taken.count)
@@ -100,10 +100,10 @@ final class ClientFront: Sendable {
 
     deinit {
         // No data was written to them.
-        for arrival in arrivals.withLock({ $0.take(atMost: .max) }) { _ = close(arrival.descriptor) }
+        for arrival in arrivals.withLock({ $0.dequeue(atMost: .max) }) { _ = close(arrival.descriptor) }
     }
 
-    func takeOrders() -> [Order] {
+    func dequeueOrders() -> [Order] {
         orders.withLock { orders in
             defer { orders = [] }
             return orders
@@ -129,7 +129,7 @@ final class ClientLink: Sendable {
     let id: ID
     private let socket: ClientSocket
     private let front: ClientFront
-    private let refusal = Mutex<(isThere: Bool, told: (@Sendable () -> Void)?)>((false, nil))
+    private let refusal = Mutex<(isThere: Bool, notify: (@Sendable () -> Void)?)>((false, nil))
 
     init(id: ID, socket: ClientSocket, front: ClientFront) {
         self.id = id
@@ -149,21 +149,21 @@ final class ClientLink: Sendable {
 
     /// Sets the function that is notified of refused files.
     ///
-    /// - Parameter told: called once the front has stopped reading from the client because the client sent unrequested
+    /// - Parameter notify: called once the front has stopped reading from the client because the client sent unrequested
     ///   open files; `nil` to remove the function.
-    func whenFilesAreRefused(_ told: (@Sendable () -> Void)?) {
+    func whenFilesAreRefused(_ notify: (@Sendable () -> Void)?) {
         let isThere = refusal.withLock { refusal in
-            refusal.told = told
+            refusal.notify = notify
             return refusal.isThere
         }
-        if isThere { told?() }
+        if isThere { notify?() }
     }
 
     func filesAreRefused() {
-        let told = refusal.withLock { refusal in
+        let notify = refusal.withLock { refusal in
             refusal.isThere = true
-            return refusal.told
+            return refusal.notify
         }
-        told?()
+        notify?()
     }
 }

@@ -71,7 +71,7 @@ final class ClientRelay {
                 let sent = send(inner, buffer.baseAddress, count, Self.flags)
                 if sent < 0 {
                     toServer = Self.isBusy(errno) ? .blocked : .ended
-                } else if !client.take(sent, with: buffer) {
+                } else if !client.consume(sent, with: buffer) {
                     return .over
                 }
             case .files: return .files
@@ -130,13 +130,13 @@ final class ClientRelay {
         guard creceiver_pair(&ends) == 0 else { return false }
         defer { _ = close(ends[1]) }  // the other process has its own
         do throws(SystemFailure) {
-            try ReceivingProcess.ask(.drop, client.descriptor, answers: ends[1], user: peer.uid)
+            try ReceivingProcess.request(.drop, client.descriptor, answers: ends[1], user: peer.uid)
         } catch {
             _ = close(ends[0])  // nothing was written to it
             return false
         }
         answers = ends[0]
-        client.share(true)
+        client.setShared(true)
         settle()
         return true
     }
@@ -151,7 +151,7 @@ final class ClientRelay {
         if outcome < 0, Self.isBusy(errno) { return nil }
         _ = close(answers)  // nothing is written to it
         self.answers = nil
-        client.share(false)
+        client.setShared(false)
         if outcome == 1 {
             if report.count > 0 { drops += 1 }
             carried += withUnsafeBytes(of: report.bytes) { Array($0.prefix(Int(report.size))) }

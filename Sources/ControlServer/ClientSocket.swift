@@ -46,7 +46,7 @@ final class ClientSocket: Sendable {
 
     /// Records whether another process reads the connection now. That process may remove files after this one has seen
     /// them.
-    func share(_ isShared: Bool) { self.isShared.store(isShared, ordering: .sequentiallyConsistent) }
+    func setShared(_ isShared: Bool) { self.isShared.store(isShared, ordering: .sequentiallyConsistent) }
 
     deinit {
         _ = shutdown(descriptor, Int32(SHUT_RD))  // fails if the client has closed, and so can send nothing more
@@ -63,8 +63,8 @@ final class ClientSocket: Sendable {
     /// Consumes `count` bytes that ``peek(into:)`` has returned.
     ///
     /// - Returns: whether exactly those bytes were consumed.
-    func take(_ count: Int, with buffer: UnsafeMutableRawBufferPointer) -> Bool {
-        Self.take(descriptor, count, with: buffer)
+    func consume(_ count: Int, with buffer: UnsafeMutableRawBufferPointer) -> Bool {
+        Self.consume(descriptor, count, with: buffer)
     }
 
     private static func peek(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Waiting {
@@ -78,7 +78,7 @@ final class ClientSocket: Sendable {
         return hasFiles != 0 ? .files : .bytes(count)
     }
 
-    private static func take(
+    private static func consume(
         _ descriptor: Int32, _ count: Int, with buffer: UnsafeMutableRawBufferPointer
     ) -> Bool {
         var taken: Int
@@ -97,7 +97,7 @@ final class ClientSocket: Sendable {
         withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { buffer in
             while true {
                 switch peek(descriptor, into: buffer) {
-                case .bytes(let count): if !take(descriptor, count, with: buffer) { return false }
+                case .bytes(let count): if !consume(descriptor, count, with: buffer) { return false }
                 case .files: return false
                 case .nothing, .end, .failed: return true
                 }

@@ -269,8 +269,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         server.table.taskBegan()
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
         let room = EventRoom(
-            take: { (try? await eventLoop.flatSubmit { connection.value.requestPage(on: eventLoop) }.get()) != nil },
-            giveBack: { eventLoop.execute { connection.value.handle(.pageReturned) } })
+            acquire: { (try? await eventLoop.flatSubmit { connection.value.requestPage(on: eventLoop) }.get()) != nil },
+            release: { eventLoop.execute { connection.value.handle(.pageReturned) } })
         pump.start(
             subscription, room: room, on: server.heavyThreads,
             send: { lines in eventLoop.flatSubmit { connection.value.sendEvents(lines, on: eventLoop) } },

@@ -56,7 +56,7 @@ final class ConnectionTable {
         let left = countByUser[uid, default: 1] - 1
         countByUser[uid] = left > 0 ? left : nil
         countChanged(connections.count)
-        tellIfQuiet()
+        notifyIfQuiet()
     }
 
     private func evict(where isCandidate: (any TabledConnection) -> Bool) -> Bool {
@@ -89,7 +89,7 @@ final class ConnectionTable {
 
     func taskEnded() {
         tasks -= 1
-        tellIfQuiet()
+        notifyIfQuiet()
     }
 
     /// Lets the running requests complete, for at most `limits.grace`.
@@ -111,11 +111,11 @@ final class ConnectionTable {
             closing.cancel()
             givingUp.cancel()
         }
-        tellIfQuiet()
+        notifyIfQuiet()
         return promise.futureResult
     }
 
-    private func tellIfQuiet() {
+    private func notifyIfQuiet() {
         guard connections.isEmpty, tasks == 0 else { return }
         quiet?.succeed(true)
         quiet = nil

@@ -65,11 +65,11 @@ package actor ControlServer {
         let heavyThreads = HeavyThreads()
         let parts = try await eventLoop.submit { [configuration, handler] in
             let relief = HeapRelief(eventLoop: eventLoop) {
-                Task(executorPreference: heavyThreads) { Heap.giveBack() }
+                Task(executorPreference: heavyThreads) { Heap.release() }
             }
             let limits = configuration.limits
             let parts = ServerParts(
-                handler: handler, table: ConnectionTable(limits: limits) { relief.note(connections: $0) },
+                handler: handler, table: ConnectionTable(limits: limits) { relief.record(connections: $0) },
                 workload: Workload(limits: limits, relief: relief), heavyThreads: heavyThreads, limits: limits)
             return NIOLoopBound(parts, eventLoop: eventLoop)
         }.get()
@@ -110,7 +110,7 @@ package actor ControlServer {
             for socket in sockets { socket.close() }
             throw error
         }
-        let front = try ClientFront(sockets: sockets, limits: configuration.limits, arrived: arrivals.tell)
+        let front = try ClientFront(sockets: sockets, limits: configuration.limits, arrived: arrivals.notify)
         running?.front = front
         eventLoop.execute { arrivals.handler.value.serveArrivals(at: front) }
     }

@@ -91,7 +91,7 @@ final class FileDelivery: @unchecked Sendable {
         guard case .message(let connection) = step else { return }
         var byte: UInt8 = 0
         switch withUnsafeMutableBytes(of: &byte, { connection.peek(into: $0) }) {
-        case .files where byte == UInt8(ascii: "\n"): ask(connection)
+        case .files where byte == UInt8(ascii: "\n"): request(connection)
         case .files, .bytes: failCount(0)
         case .nothing: return
         case .end: finish(.failed("the client closed the connection"))
@@ -99,13 +99,13 @@ final class FileDelivery: @unchecked Sendable {
         }
     }
 
-    private func ask(_ connection: ClientSocket) {
+    private func request(_ connection: ClientSocket) {
         var ends: [Int32] = [-1, -1]
         guard creceiver_pair(&ends) == 0 else { return fail(errno) }
         let (own, other) = (FileDescriptor(ends[0]), FileDescriptor(ends[1]))
         do throws(SystemFailure) {
             try withExtendedLifetime(other) { () throws(SystemFailure) in
-                try ReceivingProcess.ask(.receive, connection.descriptor, answers: other.raw, user: room.user)
+                try ReceivingProcess.request(.receive, connection.descriptor, answers: other.raw, user: room.user)
             }
         } catch {
             // Other requests keep the process busy at the moment.
@@ -115,7 +115,7 @@ final class FileDelivery: @unchecked Sendable {
                     "the daemon's process that receives open files does not answer (\(error)): ask the administrator "
                         + "to restart the daemon, or for uploads.roots"))
         }
-        connection.share(true)
+        connection.setShared(true)
         step = .report(own, connection)
         // A single source serves all messages on this descriptor. A second source on the same descriptor can miss an
         // event that was delivered to the first.
@@ -139,7 +139,7 @@ final class FileDelivery: @unchecked Sendable {
             if errno == EAGAIN || errno == EINTR { return }
             return fail(errno)
         }
-        connection.share(false)
+        connection.setShared(false)
         switch report.outcome {
         case CRECEIVER_RECEIVED: choose(Self.facts(report), of: report.bytes.0, answers)
         case CRECEIVER_CLOSED: finish(.failed("the client closed the connection"))
@@ -182,7 +182,7 @@ final class FileDelivery: @unchecked Sendable {
             if received < 0, errno == EAGAIN || errno == EINTR { return }
             return fail(received == 0 ? ECHILD : errno)
         }
-        let files = room.take(Array(descriptors.prefix(Int(count))))
+        let files = room.adopt(Array(descriptors.prefix(Int(count))))
         guard files.count == unfitness.count(where: { $0 == nil }) else { return fail(EPROTO) }
         finish(.files(Self.entries(unfitness, files)))
     }

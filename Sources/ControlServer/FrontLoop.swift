@@ -115,7 +115,7 @@ final class FrontLoop: @unchecked Sendable {
     }
 
     private func carryOut(_ front: ClientFront) {
-        for order in front.takeOrders() {
+        for order in front.dequeueOrders() {
             switch order {
             case .acceptOn:
                 isFull = false
@@ -348,8 +348,8 @@ final class FrontLoop: @unchecked Sendable {
                 (relay.toClient == .open ? LINUX_EPOLLIN : 0) | (relay.toServer == .blocked ? LINUX_EPOLLOUT : 0)
         }
         let isWatched =
-            look(at: relay.client.descriptor, &client.clientMask, clientMask, Self.tag(id, .client))
-            && look(at: relay.inner, &client.innerMask, innerMask, Self.tag(id, .inner))
+            updateInterest(in: relay.client.descriptor, &client.clientMask, clientMask, Self.tag(id, .client))
+            && updateInterest(in: relay.inner, &client.innerMask, innerMask, Self.tag(id, .inner))
             && lookForReport(id, &client)
         clients[id] = client
         if !isWatched { drop(id) }
@@ -361,7 +361,7 @@ final class FrontLoop: @unchecked Sendable {
         return poll.add(answers, mask: LINUX_EPOLLIN, tag: Self.tag(id, .answers))
     }
 
-    private func look(at descriptor: Int32, _ mask: inout UInt32?, _ wanted: UInt32?, _ tag: UInt64) -> Bool {
+    private func updateInterest(in descriptor: Int32, _ mask: inout UInt32?, _ wanted: UInt32?, _ tag: UInt64) -> Bool {
         guard mask != wanted else { return true }
         defer { mask = wanted }
         guard let wanted else {

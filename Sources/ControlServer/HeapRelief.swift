@@ -28,17 +28,17 @@ final class HeapRelief {
     private var level: Int { requests + connections }
 
     /// - Parameter bytes: the number of bytes that requests, their responses and long lines hold now.
-    func note(_ bytes: Int) {
+    func record(_ bytes: Int) {
         requests = bytes
-        look()
+        check()
     }
 
-    func note(connections count: Int) {
+    func record(connections count: Int) {
         connections = count * Self.connection
-        look()
+        check()
     }
 
-    private func look() {
+    private func check() {
         peak = max(peak, level)
         guard !isScheduled, peak >= Self.least, level <= peak / 2 else { return }
         isScheduled = true

@@ -67,7 +67,7 @@ package enum ReceivingProcess {
     /// Requests that work be done on a connection.
     ///
     /// - Parameter answers: the other end of the pair of sockets on which the report is sent.
-    static func ask(
+    static func request(
         _ work: Work, _ connection: Int32, answers: Int32, user: UInt32
     ) throws(SystemFailure) {
         try shared.withLock { shared throws(SystemFailure) in

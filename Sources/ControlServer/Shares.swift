@@ -34,7 +34,7 @@ struct Shares {
         case full
     }
 
-    func mayTake(_ amount: Int, _ user: UInt32) -> Verdict {
+    func mayAdd(_ amount: Int, _ user: UInt32) -> Verdict {
         let own = held[user, default: 0]
         // A user who holds nothing may always take as much as one request of the largest kind needs.
         if own > 0, own + amount > perUser + (amount <= small ? little : 0) { return .userHasTooMuch }
@@ -42,13 +42,13 @@ struct Shares {
     }
 
     /// Takes an amount, even beyond the limits. A response that is longer than estimated already exists.
-    mutating func take(_ amount: Int, _ user: UInt32) {
+    mutating func add(_ amount: Int, _ user: UInt32) {
         guard amount > 0 else { return }
         held[user, default: 0] += amount
         used += amount
     }
 
-    mutating func give(_ amount: Int, _ user: UInt32) {
+    mutating func subtract(_ amount: Int, _ user: UInt32) {
         guard amount > 0 else { return }
         let left = held[user, default: 0] - amount
         held[user] = left > 0 ? left : nil

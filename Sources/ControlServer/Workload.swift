@@ -55,7 +55,7 @@ final class Workload {
         _ lane: Lane, bytes: Int, user: UInt32, owner: ObjectIdentifier, _ begin: @escaping (Ticket) -> Void
     ) {
         let bytes = min(bytes, limits.memoryPerUser)
-        if let ticket = take(lane, bytes, user) {
+        if let ticket = grant(lane, bytes, user) {
             begin(ticket)
         } else {
             waiting[lane.rawValue].append(begin, amount: bytes, user: user, owner: owner)
@@ -65,40 +65,40 @@ final class Workload {
     /// Grants work immediately or not at all (`nil`), for work that can also be done later. Otherwise the same as
     /// ``request(_:bytes:user:owner:_:)``.
     func requestNow(_ lane: Lane, bytes: Int, user: UInt32) -> Ticket? {
-        take(lane, min(bytes, limits.memoryPerUser), user)
+        grant(lane, min(bytes, limits.memoryPerUser), user)
     }
 
-    private func take(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Ticket? {
+    private func grant(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Ticket? {
         guard !waiting[lane.rawValue].isWaiting(user), verdict(lane, bytes, user) == .yes else { return nil }
-        return taken(lane, bytes, user)
+        return makeTicket(lane, bytes, user)
     }
 
-    private func taken(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Ticket {
+    private func makeTicket(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Ticket {
         running[lane.rawValue][user, default: 0] += 1
-        memory.take(bytes, user)
-        note()
+        memory.add(bytes, user)
+        reportUsage()
         return Ticket(user: user, lane: lane, bytes: bytes)
     }
 
     private func verdict(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Shares.Verdict {
         if running[lane.rawValue][user, default: 0] >= limits.atOnce { return .userHasTooMuch }
-        return memory.mayTake(bytes, user)
+        return memory.mayAdd(bytes, user)
     }
 
     /// Charges a user for memory that is already in use and was not requested.
     func charge(_ bytes: Int, user: UInt32) -> Ticket {
-        memory.take(bytes, user)
-        note()
+        memory.add(bytes, user)
+        reportUsage()
         return Ticket(user: user, lane: nil, bytes: bytes)
     }
 
     /// Records that the work is done and that `bytes` of its memory stay in use.
     func workEnded(_ ticket: inout Ticket, leaving bytes: Int) {
-        leaveLane(&ticket)
-        memory.give(ticket.bytes, ticket.user)
-        memory.take(bytes, ticket.user)
+        releaseLane(&ticket)
+        memory.subtract(ticket.bytes, ticket.user)
+        memory.add(bytes, ticket.user)
         ticket.bytes = bytes
-        note()
+        reportUsage()
         serve()
     }
 
@@ -108,7 +108,7 @@ final class Workload {
         workEnded(&ticket, leaving: 0)
     }
 
-    private func leaveLane(_ ticket: inout Ticket) {
+    private func releaseLane(_ ticket: inout Ticket) {
         guard let lane = ticket.lane else { return }
         ticket.lane = nil
         let left = running[lane.rawValue][ticket.user, default: 1] - 1
@@ -119,9 +119,9 @@ final class Workload {
 
     /// Calls `begin` when the user may send a line that is longer than ``ConnectionLimits/shortLine``.
     func requestLongLine(user: UInt32, owner: ObjectIdentifier, _ begin: @escaping () -> Void) {
-        if !waitingLines.isWaiting(user), longLines.mayTake(1, user) == .yes {
-            longLines.take(1, user)
-            note()
+        if !waitingLines.isWaiting(user), longLines.mayAdd(1, user) == .yes {
+            longLines.add(1, user)
+            reportUsage()
             begin()
         } else {
             waitingLines.append(begin, amount: 1, user: user, owner: owner)
@@ -129,8 +129,8 @@ final class Workload {
     }
 
     func releaseLongLine(user: UInt32) {
-        longLines.give(1, user)
-        note()
+        longLines.subtract(1, user)
+        reportUsage()
         serve()
     }
 
@@ -141,13 +141,13 @@ final class Workload {
     ///
     /// - Returns: whether there is room; if not, nothing has changed.
     func changeSurplus(from before: Int, to bytes: Int, user: UInt32) -> Bool {
-        surplus.give(before, user)
-        guard bytes == 0 || surplus.mayTake(bytes, user) == .yes else {
-            surplus.take(before, user)
+        surplus.subtract(before, user)
+        guard bytes == 0 || surplus.mayAdd(bytes, user) == .yes else {
+            surplus.add(before, user)
             return false
         }
-        surplus.take(bytes, user)
-        note()
+        surplus.add(bytes, user)
+        reportUsage()
         return true
     }
 
@@ -170,7 +170,7 @@ final class Workload {
         repeat {
             mustServeAgain = false
             for lane in Lane.allCases { serve(lane) }
-            while let begin = waitingLines.next({ longLines.mayTake($0, $1) }, take: { longLines.take($0, $1) }) {
+            while let begin = waitingLines.next({ longLines.mayAdd($0, $1) }, take: { longLines.add($0, $1) }) {
                 begin()
             }
         } while mustServeAgain
@@ -178,13 +178,14 @@ final class Workload {
 
     private func serve(_ lane: Lane) {
         var ticket: Ticket?
-        while let begin = waiting[lane.rawValue].next({ verdict(lane, $0, $1) }, take: { ticket = taken(lane, $0, $1) })
+        while let begin = waiting[lane.rawValue].next(
+            { verdict(lane, $0, $1) }, take: { ticket = makeTicket(lane, $0, $1) })
         {
             if let ticket { begin(ticket) }
         }
     }
 
-    private func note() {
-        relief.note(memory.used + surplus.used + longLines.used * HeapRelief.longLine)
+    private func reportUsage() {
+        relief.record(memory.used + surplus.used + longLines.used * HeapRelief.longLine)
     }
 }

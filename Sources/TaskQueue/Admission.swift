@@ -80,7 +80,7 @@ struct Admission {
     mutating func admit(_ asked: consuming TaskSpecification) throws(FieldError) -> NewTask {
         defer { admitted += 1 }
         var specification = asked
-        let address = try Self.judge(specification)
+        let address = try Self.validate(specification)
         let path: String
         switch specification.kind {
         case .download:
@@ -89,7 +89,7 @@ struct Admission {
         case .upload:
             path = specification.file ?? ""
             try settleSource(&specification)
-            noteGroups(&specification)
+            recordGroups(&specification)
         }
         if let id = specification.afterTask, !knows(id) {
             throw FieldError(field: "afterTask", code: .unknownTask, message: "there is no task \(id)")
@@ -123,7 +123,7 @@ struct Admission {
         _ asked: TaskSpecification, after before: TaskSpecification, names: Bool, owner: UInt32
     ) throws(FieldError) -> NewTask {
         var specification = asked
-        let address = try Self.judge(specification)
+        let address = try Self.validate(specification)
         try checkSecrets(asked, before, address, owner: owner)
         if asked.kind == .download, asked.directory != before.directory {
             try settleDirectory(&specification, owner: owner)
@@ -222,7 +222,7 @@ struct Admission {
     /// Validates the options that need no settings.
     ///
     /// - Returns: the parsed URL.
-    private static func judge(_ specification: TaskSpecification) throws(FieldError) -> TaskAddress {
+    private static func validate(_ specification: TaskSpecification) throws(FieldError) -> TaskAddress {
         let address = try specification.check()
         if let cookies = specification.cookies { try TaskCookies.check(cookies) }
         // A directory on a file server is a list of names, not a file.
@@ -247,11 +247,11 @@ struct Admission {
         specification.directory = try DownloadPlace.settled(
             specification.directory, isShared: specification.shared, owner: owner, settings: settings)
         specification.shared = false
-        if owner == caller.uid, !DownloadPlace.isOwn(specification.directory) { noteGroups(&specification) }
+        if owner == caller.uid, !DownloadPlace.isOwn(specification.directory) { recordGroups(&specification) }
     }
 
     /// Records the caller's groups, with which each run checks the owner's permissions anew.
-    private func noteGroups(_ specification: inout TaskSpecification) {
+    private func recordGroups(_ specification: inout TaskSpecification) {
         if !settings.isTrusted(caller.uid) { specification.groups = caller.groups.sorted() }
     }
 

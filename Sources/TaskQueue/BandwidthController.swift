@@ -56,7 +56,7 @@ actor BandwidthController {
     /// Applies the current rate limits before any task starts.
     func start() async throws(StoreError) {
         orders = try store.rateOrders()
-        await look()
+        await update()
     }
 
     func stop() {
@@ -67,7 +67,7 @@ actor BandwidthController {
     /// Applies a changed configuration.
     func apply(_ settings: QueueSettings) async {
         (rates, schedule) = (settings.rates, settings.schedule)
-        await look()
+        await update()
     }
 
     /// Sets or revokes limits by command. They persist across restarts. The change is durable when the function
@@ -77,7 +77,7 @@ actor BandwidthController {
         change(&changed)
         try await store.setRateOrders(changed)
         orders = changed
-        await look()
+        await update()
     }
 
     var inForce: RatesInForce {
@@ -100,7 +100,7 @@ actor BandwidthController {
     }
 
     /// Applies the limits anew after the clock was set or the configuration changed.
-    func look() async {
+    func update() async {
         guard !isStopped else { return }
         let now = clock.now()
         let rates = inForce
@@ -125,7 +125,7 @@ actor BandwidthController {
         alarm = next.map { next in
             Task { [weak self, clock] in
                 await clock.sleep(max(1, min(next - clock.now(), Self.longestSleep)))
-                if !Task.isCancelled { await self?.look() }
+                if !Task.isCancelled { await self?.update() }
             }
         }
     }

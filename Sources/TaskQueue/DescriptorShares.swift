@@ -39,7 +39,7 @@ package final class DescriptorShares: Sendable {
             left = Mutex(count)
         }
 
-        deinit { shares.giveBack(left.withLock { $0 }, user) }
+        deinit { shares.release(left.withLock { $0 }, user) }
 
         /// Whether the user may block the daemon: root and the daemon's own user.
         package var isTrusted: Bool { user == 0 || user == geteuid() }
@@ -47,13 +47,13 @@ package final class DescriptorShares: Sendable {
         /// Takes ownership of received file descriptors.
         ///
         /// - Parameter descriptors: the file descriptors. Any in excess of ``count`` are counted as well.
-        package func take(_ descriptors: [Int32]) -> [PassedFile] {
+        package func adopt(_ descriptors: [Int32]) -> [PassedFile] {
             let excess = left.withLock { left -> Int in
                 defer { left = max(0, left - descriptors.count) }
                 return max(0, descriptors.count - left)
             }
             if excess > 0 { shares.used.withLock { $0[user, default: 0] += excess } }
-            return descriptors.map { PassedFile(taking: $0) { [shares, user] in shares.giveBack(1, user) } }
+            return descriptors.map { PassedFile(taking: $0) { [shares, user] in shares.release(1, user) } }
         }
     }
 
@@ -73,10 +73,10 @@ package final class DescriptorShares: Sendable {
     /// Counts a file that is already open, regardless of the limits.
     func keep(_ descriptor: Int32, of user: UInt32) -> PassedFile {
         used.withLock { $0[user, default: 0] += 1 }
-        return PassedFile(taking: descriptor) { [self] in giveBack(1, user) }
+        return PassedFile(taking: descriptor) { [self] in release(1, user) }
     }
 
-    private func giveBack(_ count: Int, _ user: UInt32) {
+    private func release(_ count: Int, _ user: UInt32) {
         used.withLock { used in
             let left = (used[user] ?? 0) - count
             used[user] = left > 0 ? left : nil

@@ -20,7 +20,7 @@ final class DetachedPlaces: Sendable {
     private let places = Mutex<[String: Place]>([:])
 
     /// Records that downloads go to `directory`.
-    func note(_ directory: Directory) {
+    func record(_ directory: Directory) {
         let (path, inode) = (directory.path, directory.inode)
         if places.withLock({ $0[path]?.inode }) == inode { return }
         guard let mount = directory.mount else { return }

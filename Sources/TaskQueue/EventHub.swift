@@ -5,16 +5,16 @@ import TaskStore
 /// subscribers may read at once.
 package struct EventRoom: Sendable {
     /// Waits for room. Returns `false` once the reader is gone.
-    let take: @Sendable () async -> Bool
+    let acquire: @Sendable () async -> Bool
     /// Releases the room of a page that turned out to be empty.
-    let giveBack: @Sendable () -> Void
+    let release: @Sendable () -> Void
 
-    package init(take: @escaping @Sendable () async -> Bool, giveBack: @escaping @Sendable () -> Void) {
-        self.take = take
-        self.giveBack = giveBack
+    package init(acquire: @escaping @Sendable () async -> Bool, release: @escaping @Sendable () -> Void) {
+        self.acquire = acquire
+        self.release = release
     }
 
-    package static let unlimited = EventRoom(take: { true }, giveBack: {})
+    package static let unlimited = EventRoom(acquire: { true }, release: {})
 }
 
 /// A publisher of the event journal. Each subscriber has a position in the journal and reads on from there. Replayed
@@ -113,13 +113,13 @@ package actor EventHub {
                 let generation = await onSharedThreads { await hub.currentGeneration }
                 guard let newest = try? store.lastEvent() else { return nil }
                 if newest > sequence {
-                    guard await room.take() else { return nil }
+                    guard await room.acquire() else { return nil }
                     guard let page = try? page() else { return nil }
                     if let last = page.last {
                         sequence = last.sequence
                         return page
                     }
-                    room.giveBack()
+                    room.release()
                     // The subscriber may see none of these events. The next read starts after them.
                     sequence = max(sequence, newest)
                 }

@@ -7,11 +7,11 @@ struct HeapLevel {
     /// The maximum number of concurrent tasks since memory was last returned.
     private var most = 0
     /// The number of checks until memory is returned; `nil` where none is scheduled.
-    private var looksLeft: Int?
+    private var checksLeft: Int?
     /// The number of tasks that have ended since memory was last returned.
     private var ended = 0
     /// The number of checks since memory was last returned.
-    private var looks = 0
+    private var checks = 0
 
     /// The minimum number of concurrent tasks for the first rule (half of the tasks have ended).
     static let least = 64
@@ -23,28 +23,28 @@ struct HeapLevel {
     static let interval = 60
 
     /// Whether memory must be returned at one of the next checks.
-    var isPending: Bool { looksLeft != nil || ended >= Self.many }
+    var isPending: Bool { checksLeft != nil || ended >= Self.many }
 
     /// Records the number of running tasks and the number of tasks that have ended since the last call.
-    mutating func note(_ running: Int, ended: Int = 0) {
+    mutating func record(_ running: Int, ended: Int = 0) {
         most = max(most, running)
         self.ended += ended
-        if looksLeft == nil, most >= Self.least, running <= most / 2 { looksLeft = Self.delay }
+        if checksLeft == nil, most >= Self.least, running <= most / 2 { checksLeft = Self.delay }
     }
 
     /// Records the number of running tasks and decides. Must be called at equal intervals.
     ///
     /// - Returns: Whether to return memory now.
-    mutating func look(at running: Int) -> Bool {
-        note(running)
-        looks += 1
-        if let left = looksLeft {
-            looksLeft = left > 1 ? left - 1 : nil
+    mutating func check(at running: Int) -> Bool {
+        record(running)
+        checks += 1
+        if let left = checksLeft {
+            checksLeft = left > 1 ? left - 1 : nil
             if left > 1 { return false }
-        } else if ended < Self.many || looks < Self.interval {
+        } else if ended < Self.many || checks < Self.interval {
             return false
         }
-        (most, ended, looks) = (running, 0, 0)
+        (most, ended, checks) = (running, 0, 0)
         return true
     }
 }

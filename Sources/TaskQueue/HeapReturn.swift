@@ -8,11 +8,11 @@ struct HeapReturn {
     /// Whether memory must be returned at one of the next checks.
     var isPending: Bool { level.isPending }
 
-    mutating func tasksEnded(_ count: Int, running: Int) { level.note(running, ended: count) }
+    mutating func tasksEnded(_ count: Int, running: Int) { level.record(running, ended: count) }
 
     /// Returns memory if it is time. Must be called at equal intervals.
     mutating func check(running: Int) {
-        guard level.look(at: running) else { return }
+        guard level.check(at: running) else { return }
         // On another thread, since it walks the whole heap and takes a while.
         Task { [work] in await work.run { linux_give_memory_back() } }
     }

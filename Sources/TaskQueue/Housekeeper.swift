@@ -47,17 +47,17 @@ actor Housekeeper {
 
     func apply(_ settings: QueueSettings) {
         self.settings = settings
-        look(after: 0)
+        scheduleRound(after: 0)
     }
 
     /// Schedules a check after a task ended or an event was written to the journal.
     func notify() {
         guard !isLooking else { return }
         isLooking = true
-        look(after: Self.delay)
+        scheduleRound(after: Self.delay)
     }
 
-    private func look(after delay: Milliseconds) {
+    private func scheduleRound(after delay: Milliseconds) {
         guard !isStopped else { return }
         alarm?.cancel()
         alarm = Task { [weak self, clock] in
@@ -90,7 +90,7 @@ actor Housekeeper {
             ((try? store.firstEventTime()) ?? nil).map { $0.addingClamped(settings.eventAge).subtractingClamped(now) },
         ].compactMap(\.self).min().map { min(max($0, least), Self.interval.upperBound) }
         let soonest = [next, later].compactMap(\.self).min()
-        if let soonest { look(after: soonest) }
+        if let soonest { scheduleRound(after: soonest) }
     }
 
     /// Removes erased secrets from the write-ahead log too, soon after their deletion.

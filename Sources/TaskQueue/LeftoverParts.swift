@@ -67,7 +67,7 @@ actor LeftoverParts {
     func apply(_ settings: QueueSettings) { self.settings = settings }
 
     /// Records directories in which tasks ended and schedules their scan.
-    func note(_ directories: Set<PartPlace>) {
+    func enqueue(_ directories: Set<PartPlace>) {
         guard !isStopped else { return }
         if pending.count + directories.count <= Self.placesLimit { pending.formUnion(directories) }
         beginRound()
@@ -93,7 +93,7 @@ actor LeftoverParts {
         rests = rests.filter { $0.value > now }
         let due = pending.filter { rests[$0] == nil }
         pending.subtract(due)
-        await look(at: due)
+        await process(due)
     }
 
     private func lookEverywhere() async {
@@ -107,11 +107,11 @@ actor LeftoverParts {
             last = found.last
         }
         places.formUnion((try? store.placesOfRemovedTasks()) ?? [])
-        await look(at: places)
+        await process(places)
     }
 
     /// Scans each place once, even where several directories resolve to it.
-    private func look(at directories: Set<PartPlace>) async {
+    private func process(_ directories: Set<PartPlace>) async {
         var seen: Set<DownloadPlace> = []
         for directory in directories where !isStopped {
             let place = try? DownloadPlace(
@@ -119,7 +119,7 @@ actor LeftoverParts {
             guard let place, seen.insert(place).inserted else { continue }
             let begun = clock.monotonic()
             let sweep = PartSweep(store: store, place: place, limit: Self.partsLimit)
-            if let outcome = await perform({ sweep.run() }) { tell(outcome, of: place) }
+            if let outcome = await perform({ sweep.run() }) { log(outcome, of: place) }
             let now = clock.monotonic()
             if rests.count < Self.placesLimit {
                 rests[directory] = now + max(Self.rest, (now - begun) * Self.restFactor)
@@ -127,7 +127,7 @@ actor LeftoverParts {
         }
     }
 
-    private func tell(_ outcome: PartSweep.Outcome, of place: DownloadPlace) {
+    private func log(_ outcome: PartSweep.Outcome, of place: DownloadPlace) {
         if outcome.removed > 0 {
             logger.notice(
                 "removed part files that no task goes on with",
@@ -211,11 +211,11 @@ struct PartSweep: Sendable {
         guard let directory = try? Directory.open(existing: place.root, subdirectory: place.subdirectory) else {
             return outcome
         }
-        let (beginning, ending) = PartJudge.affixes(store.identity)
+        let (beginning, ending) = PartEvaluator.affixes(store.identity)
         do throws(TransferError) {
             let names = try directory.names(beginning: beginning, ending: ending, limit: limit)
             // The tasks are looked up after the files are listed: a task's record always exists before its part file.
-            let ids = names.compactMap { PartJudge.id(in: $0, identity: store.identity) }
+            let ids = names.compactMap { PartEvaluator.id(in: $0, identity: store.identity) }
             for start in stride(from: 0, to: ids.count, by: Self.tasksInPart) {
                 remove(Array(ids[start..<min(start + Self.tasksInPart, ids.count)]), from: directory, &outcome)
             }
@@ -230,10 +230,10 @@ struct PartSweep: Sendable {
 
     private func remove(_ ids: [TaskID], from directory: Directory, _ outcome: inout Outcome) {
         guard let (tasks, newest) = try? store.partTasks(ids), let lives = try? store.lives() else { return }
-        let judge = PartJudge(identity: store.identity, lives: lives)
+        let evaluator = PartEvaluator(identity: store.identity, lives: lives)
         for id in ids {
             let name = RequestMaker.partName(id, identity: store.identity)
-            guard let traces = directory.traces(ofPart: name), judge.isLeft(id, tasks[id], newest: newest, traces)
+            guard let traces = directory.traces(ofPart: name), evaluator.isLeft(id, tasks[id], newest: newest, traces)
             else { continue }
             do throws(TransferError) {
                 if try directory.removePart(name) { outcome.removed += 1 }

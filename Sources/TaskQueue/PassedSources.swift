@@ -72,7 +72,7 @@ package final class PassedSources: Sendable {
         }
         guard let entry else { return }
         let label = Label(name: name, task: task, owner: entry.owner)
-        entry.file.withDescriptor { keeper.keep($0, as: label.text) }
+        entry.file.withDescriptor { keeper.store($0, as: label.text) }
     }
 
     /// Returns the file with this name; `nil` where it was closed, possibly by an earlier daemon process.
@@ -108,7 +108,7 @@ package protocol DescriptorKeeper: Sendable {
     /// their owner.
     func adoptInheritedDescriptors() -> [(label: String, descriptor: Int32)]
     /// Keeps a duplicate of `descriptor`.
-    func keep(_ descriptor: Int32, as label: String)
+    func store(_ descriptor: Int32, as label: String)
     /// Closes the duplicate.
     func release(_ label: String)
 }
@@ -116,6 +116,6 @@ package protocol DescriptorKeeper: Sendable {
 /// A keeper that keeps nothing: no file descriptor outlives the process.
 struct NoDescriptorKeeper: DescriptorKeeper {
     func adoptInheritedDescriptors() -> [(label: String, descriptor: Int32)] { [] }
-    func keep(_ descriptor: Int32, as label: String) {}
+    func store(_ descriptor: Int32, as label: String) {}
     func release(_ label: String) {}
 }

@@ -12,7 +12,7 @@ struct RateMeter {
     /// Records a byte count.
     ///
     /// - Parameter at: the monotonic time.
-    mutating func note(_ bytes: Int64, at: Milliseconds) {
+    mutating func record(_ bytes: Int64, at: Milliseconds) {
         if let last = samples.last, at - last.at < Self.spacing { return }
         samples.append((at, bytes))
         while samples.count > 2, at - samples[1].at >= Self.window { samples.removeFirst() }

@@ -246,7 +246,7 @@ struct RequestMaker {
             guard error.systemError != nil else { throw error }
             throw place.problem(settings.inspector).map(Self.error) ?? error
         }
-        shared.detachedPlaces.note(directory)
+        shared.detachedPlaces.record(directory)
         // The check precedes the first request, so that no data is requested that cannot be stored.
         if let problem = place.problem(settings.inspector) { throw Self.error(problem) }
         directories[asked] = directory

@@ -46,7 +46,7 @@ struct RunActivity {
         _ transferred: Int64, isHeldBack: Bool, stallTimeout: Milliseconds, now: Milliseconds
     ) -> Changes {
         var changes = Changes()
-        meter.note(transferred, at: now)
+        meter.record(transferred, at: now)
         if transferred != lastTransferred {
             changes.hasFirstBytes = lastTransferred == 0 && holdsSlot
             lastTransferred = transferred
@@ -73,7 +73,7 @@ struct RunActivity {
     }
 
     /// Records a byte count for the throughput alone.
-    mutating func measure(_ transferred: Int64, now: Milliseconds) { meter.note(transferred, at: now) }
+    mutating func measure(_ transferred: Int64, now: Milliseconds) { meter.record(transferred, at: now) }
 
     /// Returns the throughput in bytes per second; `nil` until it can be measured.
     func rate(_ transferred: Int64, now: Milliseconds) -> Int64? { meter.rate(transferred, at: now) }

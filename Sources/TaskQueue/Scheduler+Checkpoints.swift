@@ -27,7 +27,7 @@ extension Scheduler {
     }
 
     /// Records the identity of an upload's source. Later attempts send the same source or nothing.
-    func keep(_ source: SourceIdentity, of id: TaskID) {
+    func record(_ source: SourceIdentity, of id: TaskID) {
         guard let task = running[id] else { return }
         let isKnown = task.work.resumeData.flatMap { SourceIdentity(bytes: $0, for: task.record.specification) } != nil
         task.source = source

@@ -10,17 +10,17 @@ extension Scheduler {
     ///
     /// - Parameters:
     ///   - owner: the uid whose tasks are ended; `nil` for the tasks of all users.
-    ///   - goesOnAtOnce: Whether an ended task keeps its slot and, if ready, is started again before any other task.
+    ///   - restartsAtOnce: Whether an ended task keeps its slot and, if ready, is started again before any other task.
     ///   - body: receives the tasks that this order ended.
     nonisolated func withStopped<Value: Sendable>(
-        _ ids: [TaskID], order: RunOutcomePolicy.Order, owner: UInt32?, goesOnAtOnce: Bool = false,
+        _ ids: [TaskID], order: RunOutcomePolicy.Order, owner: UInt32?, restartsAtOnce: Bool = false,
         _ body: @Sendable (_ stopped: Set<TaskID>) async -> Value
     ) async -> Value {
         let (stopped, places) = await onSharedThreads {
-            await stop(ids, order, owner: owner, keepsPlaces: goesOnAtOnce)
+            await stop(ids, order, owner: owner, keepsPlaces: restartsAtOnce)
         }
         let value = await body(stopped)
-        await onSharedThreads { await letGo(of: ids, startingAgain: goesOnAtOnce ? stopped : [], in: places) }
+        await onSharedThreads { await release(ids, restarting: restartsAtOnce ? stopped : [], in: places) }
         return value
     }
 
@@ -40,10 +40,10 @@ extension Scheduler {
     }
 
     /// Reverts ``stop(_:_:owner:keepsPlaces:)``.
-    private func letGo(of ids: [TaskID], startingAgain ended: Set<TaskID>, in places: [TaskChooser.Place]) {
+    private func release(_ ids: [TaskID], restarting ended: Set<TaskID>, in places: [TaskChooser.Place]) {
         running.release(ids)
-        for place in places { chooser.give(back: place) }
-        startAgain(ended)
+        for place in places { chooser.release(place) }
+        restart(ended)
         wake()
         setAlarm()
     }
@@ -61,7 +61,7 @@ extension Scheduler {
         }
     }
 
-    func startAgain(_ ids: Set<TaskID>) {
+    func restart(_ ids: Set<TaskID>) {
         guard !ids.isEmpty, mode.mayStart else { return }
         var maker = makeRequests()
         for id in ids where !running.isBusy(id) {
@@ -71,7 +71,7 @@ extension Scheduler {
                 else { continue }
                 start(work, in: place, &maker)
             } catch {
-                askAgainLater("cannot read a task that is to go on", error)
+                scheduleRetry("cannot read a task that is to go on", error)
                 setAlarm()
             }
         }

@@ -13,10 +13,10 @@ extension Scheduler {
             reports.append(report)
             return reports.count == 1
         }
-        if isFirst { Task { await self.takeReports() } }
+        if isFirst { Task { await self.processReports() } }
     }
 
-    private func takeReports() async {
+    private func processReports() async {
         let taken = reports.withLock { reports in
             defer { reports.removeAll(keepingCapacity: true) }
             return reports
@@ -26,7 +26,7 @@ extension Scheduler {
             switch report {
             case .received(let id): releaseSlot(of: id)
             case .finished(let ending): endings.append(ending)
-            case .found(let id, let answer): goOn(id, answer)
+            case .found(let id, let answer): continueAfterLookup(id, answer)
             }
         }
         if endings.isEmpty { fill() } else { await conclude(endings) }
@@ -34,7 +34,7 @@ extension Scheduler {
 
     private func releaseSlot(of id: TaskID) {
         guard let task = running[id], let slot = task.activity.releaseSlot() else { return }
-        chooser.give(back: task.place, wasSilent: slot == .silent)
+        chooser.release(task.place, wasSilent: slot == .silent)
     }
 
     private func conclude(_ endings: [RunEnding]) async {
@@ -45,16 +45,16 @@ extension Scheduler {
         for ending in endings {
             releaseSlot(of: ending.id)
             guard let task = running[ending.id], task.lifecycle.end() else { continue }
-            chooser.note(ending.report.error, of: task.work, now: clock.monotonic())
+            chooser.record(ending.report.error, of: task.work, now: clock.monotonic())
             if ending.report.error == nil { notices.taskCompleted() }
             ids.append(ending.id)
             if let checkpoint = task.checkpoints.current { checkpoints.append(checkpoint) }
-            changes.append(change(for: task, ending, using: &generator))
+            changes.append(recordedChange(for: task, ending, using: &generator))
         }
         // Other tasks take the slots while the conclusions are written.
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
-        let holds = chooser.takeHolds(offset: clock.now() - clock.monotonic())
+        let holds = chooser.drainHolds(offset: clock.now() - clock.monotonic())
         await write(changes, holds: holds, of: ids)
         var becomesReady = await settleDependencies()
         var places: Set<PartPlace> = []
@@ -79,7 +79,7 @@ extension Scheduler {
         setAlarm()
     }
 
-    private func change(
+    private func recordedChange(
         for task: RunningTask, _ ending: RunEnding, using generator: inout SystemRandomNumberGenerator
     ) -> TaskChange {
         let record = task.record
@@ -95,11 +95,11 @@ extension Scheduler {
             return .checkpoint(record.id, progress)
         }
         log(record, outcome)
-        if outcome.standing.reason == .network { noteNetworkAway(record, outcome.error) }
+        if outcome.standing.reason == .network { reportNetworkAway(record, outcome.error) }
         return .concluded(record.id, progress, outcome)
     }
 
-    private func noteNetworkAway(_ record: TaskRecord, _ error: TaskFailure?) {
+    private func reportNetworkAway(_ record: TaskRecord, _ error: TaskFailure?) {
         watchNetwork()
         guard notices.networkIsAway() else { return }
         logger.notice(
@@ -149,7 +149,7 @@ extension Scheduler {
         do throws(StoreError) {
             return try await store.settleDependencies(now: clock.now()) > 0
         } catch {
-            askAgainLater("cannot settle what follows tasks that ended", error)
+            scheduleRetry("cannot settle what follows tasks that ended", error)
             return false
         }
     }

@@ -26,7 +26,7 @@ extension Scheduler {
             let changes = task.activity.observe(
                 task.progress.transferredBytes, isHeldBack: task.progress.isHeldBack,
                 stallTimeout: settings.stallTimeout, now: now)
-            if changes.hasFirstBytes { chooser.noteAnswer(of: task.place) }
+            if changes.hasFirstBytes { chooser.recordResponse(of: task.place) }
             if let isSilent = changes.silence { chooser.setSilent(isSilent, task.place) }
             if changes != .init() { hasRoom = true }
             if task.checkpoints.isDue(now: now) { due.append((id, task.checkpoints.last)) }

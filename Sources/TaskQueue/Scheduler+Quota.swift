@@ -50,7 +50,7 @@ extension Scheduler {
     }
 
     /// Releases tasks after others were removed or the quota was changed; see ``settleQuotas(of:all:)``.
-    func roomWasMade(for owners: Set<UInt32>? = nil) async {
+    func quotaChanged(for owners: Set<UInt32>? = nil) async {
         if let owners, owners.isEmpty { return }
         await settleQuotas(of: owners, all: true)
         wake()

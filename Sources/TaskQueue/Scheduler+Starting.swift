@@ -13,15 +13,15 @@ extension Scheduler {
         do throws(TransferError) {
             made = try maker.make(work, found: found, share: try allowances.open(record))
         } catch {
-            enter(work, in: place, nil)
+            insert(work, in: place, nil)
             return post(.finished(RunEnding(work, failedBy: error)))
         }
         switch made {
         case .done(let path, let size, let isVerified):
-            enter(work, in: place, nil)
+            insert(work, in: place, nil)
             post(.finished(RunEnding(work, path: path, size: size, isVerified: isVerified)))
         case .lookup(let lookup):
-            enter(work, in: place, lookup.request, counts: false)
+            insert(work, in: place, lookup.request, counts: false)
             lookup.start { [weak self] result in
                 switch result {
                 case .success(let answer): self?.post(.found(record.id, answer))
@@ -29,7 +29,7 @@ extension Scheduler {
                 }
             }
         case .download(let request):
-            enter(work, in: place, request)
+            insert(work, in: place, request)
             request.onReceived { [weak self] in self?.post(.received(record.id)) }
             request.onCheckpointDue { [weak self] in
                 Task { await self?.checkpoint(record.id) }
@@ -50,8 +50,8 @@ extension Scheduler {
             request.resume()
         case .upload(let upload):
             let request = upload.request
-            enter(work, in: place, request)
-            keep(upload.source, of: record.id)
+            insert(work, in: place, request)
+            self.record(upload.source, of: record.id)
             request.response(queue: .inline) { [weak self] response in
                 var ending = RunEnding(record.id, of: request, error: response.error)
                 if response.error == nil { ending.size = request.progress.totalBytes }
@@ -64,7 +64,7 @@ extension Scheduler {
     /// Adds a task to the running ones, or gives a running task its next request.
     ///
     /// - Parameter counts: Whether the request's bytes are those of the file.
-    private func enter(_ work: TaskWork, in place: TaskChooser.Place, _ request: Request?, counts: Bool = true) {
+    private func insert(_ work: TaskWork, in place: TaskChooser.Place, _ request: Request?, counts: Bool = true) {
         let record = work.record
         let progress = counts ? request?.progress : nil
         if let task = running[record.id] {
@@ -83,7 +83,7 @@ extension Scheduler {
     }
 
     /// Continues a running task after its lookup with the download of its file.
-    func goOn(_ id: TaskID, _ found: Lookup.Answer) {
+    func continueAfterLookup(_ id: TaskID, _ found: Lookup.Answer) {
         guard let task = running[id] else { return }
         switch task.lifecycle.afterLookup {
         case .none: break

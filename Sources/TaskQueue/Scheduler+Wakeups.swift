@@ -23,7 +23,7 @@ extension Scheduler {
                 while !Task.isCancelled, clock.now() < time {
                     await clock.sleep(min(time - clock.now(), 3_600_000))
                 }
-                if !Task.isCancelled { await self?.ring() }
+                if !Task.isCancelled { await self?.alarmRang() }
             }
             tasks.setAlarm(work)
         }
@@ -33,12 +33,12 @@ extension Scheduler {
         do throws(StoreError) {
             return try store.nextWake()
         } catch {
-            askAgainLater("cannot read when tasks become ready", error)
+            scheduleRetry("cannot read when tasks become ready", error)
             return nil
         }
     }
 
-    func ring() async {
+    func alarmRang() async {
         tasks.alarmRang()
         if alarm.rang() { _ = await settleDependencies() }
         do throws(StoreError) {

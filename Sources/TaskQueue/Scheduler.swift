@@ -138,7 +138,7 @@ package actor Scheduler {
 
     /// Schedules a new attempt after a failure of the store, such as a lack of file descriptors. Otherwise no event may
     /// ever trigger one.
-    func askAgainLater(_ message: Logger.Message, _ error: StoreError) {
+    func scheduleRetry(_ message: Logger.Message, _ error: StoreError) {
         guard error != .closed else { return }
         logger.error(message, metadata: ["error": "\(error)"])
         alarm.queryFailed(at: clock.monotonic())
@@ -160,7 +160,7 @@ package actor Scheduler {
             return try chooser.choose(
                 limit: running.room, busy: running, now: clock.monotonic())
         } catch {
-            askAgainLater("cannot read ready tasks", error)
+            scheduleRetry("cannot read ready tasks", error)
             return []
         }
     }

@@ -83,7 +83,7 @@ extension TaskQueue {
     }
 
     /// Removes tasks that ended long ago. Their files are kept, and their entries in a queue file count as completed.
-    func letGo(of ids: [TaskID]) async throws(QueueError) {
+    func removeExpired(_ ids: [TaskID]) async throws(QueueError) {
         for part in Self.parts(of: ids) {
             _ = try await remove(part: part, deletesFiles: false, by: Self.daemon, keepsEntries: true)
         }
@@ -161,13 +161,13 @@ extension TaskQueue {
         let result: Result<Removed, StoreError> = await scheduler.withStopped(
             ids, order: .remove, owner: caller.scope
         ) { [self] _ in
-            await placesOfParts.alone { [self] in
+            await placesOfParts.withLock { [self] in
                 await erase(ids, deletesFiles: deletesFiles, by: caller, keepsEntries: keepsEntries)
             }
         }
         await changed()
         let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }
-        await onSharedThreads { await scheduler.roomWasMade(for: removed.ownersOfBytes) }
+        await onSharedThreads { await scheduler.quotaChanged(for: removed.ownersOfBytes) }
         return (Set(removed.ids), foreign)
     }
 
@@ -193,7 +193,7 @@ extension TaskQueue {
             touched.synchronize()
             let removed = try await store.remove(
                 ids, owner: caller.scope, keepsEntries: keepsEntries, quota: settings.quota, now: now)
-            await leftoverParts.note(removed.places)
+            await leftoverParts.enqueue(removed.places)
             return .success((removed, foreign))
         } catch {
             return .failure(error)

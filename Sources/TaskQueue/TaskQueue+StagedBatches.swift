@@ -94,7 +94,7 @@ extension TaskQueue {
         -> Int
     {
         openStagedBatches.withLock { if $0[stagedBatch] != nil { $0[stagedBatch] = clock.monotonic() } }
-        try await judge(entries.places, list: "entries")
+        try await validate(entries.places, list: "entries")
         let quota = settings.quota
         do throws(QueueError) {
             return try await inStagedBatch { () async throws(StoreError) in
@@ -140,11 +140,11 @@ extension TaskQueue {
     /// - Parameters:
     ///   - batch: as for ``beginStagedBatch(batch:by:)``.
     ///   - receipt: as for ``commitStagedBatch(_:prune:dryRun:receipt:by:)``.
-    ///   - judgesPlaces: Whether to refuse entries whose place is unusable. Otherwise their tasks wait for the place.
+    ///   - validatesPlaces: Whether to refuse entries whose place is unusable. Otherwise their tasks wait for the place.
     ///     This suits callers without a person who reads the refusal.
     /// - Throws: ``QueueError``. The error of a field names it in the form `entries[3].url`.
     package func apply(
-        _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, judgesPlaces: Bool = false,
+        _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, validatesPlaces: Bool = false,
         by caller: Caller
     ) async throws(QueueError) -> StagedBatchChanges {
         let stagedBatch = try await beginStagedBatch(batch: batch, by: caller)
@@ -153,7 +153,7 @@ extension TaskQueue {
                 let part = Array(entries[start..<min(start + Self.entriesInPart, entries.count)])
                 do throws(QueueError) {
                     var prepared = try prepare(part, by: caller)
-                    if !judgesPlaces { prepared.places = [] }
+                    if !validatesPlaces { prepared.places = [] }
                     _ = try await put(stagedBatch, prepared, by: caller)
                 } catch {
                     throw error.movingEntries(by: start)

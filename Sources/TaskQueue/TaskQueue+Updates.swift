@@ -28,7 +28,7 @@ extension TaskQueue {
         try check(changes, ofSeveral: ids.count > 1, by: caller)
         var outcome = ChangeOutcome()
         for part in Self.parts(of: ids) {
-            outcome.take(try await update(part: part, by: changes, for: caller), of: part)
+            outcome.merge(try await update(part: part, by: changes, for: caller), of: part)
         }
         return outcome
     }
@@ -47,7 +47,7 @@ extension TaskQueue {
                 case .updated, .unchanged, .wrong: true
                 }
             }
-            outcome.take(outcomes, of: ids)
+            outcome.merge(outcomes, of: ids)
         }
         return outcome
     }
@@ -95,7 +95,7 @@ extension TaskQueue {
             }
         } else {
             result = await scheduler.withStopped(
-                changing, order: .release, owner: caller.scope, goesOnAtOnce: true
+                changing, order: .release, owner: caller.scope, restartsAtOnce: true
             ) { [self] _ in
                 guard changes.isOfPath || changes.checksum != nil else { return await write(changing) }
                 return await updateFiles(of: changing, by: changes, for: caller, write)
@@ -114,7 +114,7 @@ extension TaskQueue {
     ) async -> Result<[TaskID: UpdateOutcome], StoreError> {
         let relocation = PartRelocation(
             store: store, settings: settings, detachedPlaces: scheduler.shared.detachedPlaces)
-        return await placesOfParts.alone {
+        return await placesOfParts.withLock {
             do throws(StoreError) {
                 var refused = try relocation.finished(ids, field: changes.directory == nil ? "changes" : "directory")
                 var begun = PartRelocation.Begun()
@@ -133,7 +133,7 @@ extension TaskQueue {
     }
 
     /// Completes the moves of part files that were in progress when the daemon stopped.
-    func settlePartMoves() async throws(QueueError) {
+    func completePartMoves() async throws(QueueError) {
         let relocation = PartRelocation(
             store: store, settings: settings, detachedPlaces: scheduler.shared.detachedPlaces)
         try await stored { () async throws(StoreError) in
@@ -176,7 +176,7 @@ extension TaskQueue {
 }
 
 extension ChangeOutcome {
-    fileprivate mutating func take(_ outcomes: [TaskID: UpdateOutcome], of ids: [TaskID]) {
+    fileprivate mutating func merge(_ outcomes: [TaskID: UpdateOutcome], of ids: [TaskID]) {
         for id in ids {
             switch outcomes[id] {
             case .updated: changed += 1

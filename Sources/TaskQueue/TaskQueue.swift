@@ -24,7 +24,7 @@ package final class TaskQueue: Sendable {
     /// Whether the remains of finished staged batches are being deleted.
     let isSweeping = Mutex(false)
     /// A lock that serialises the moving and removing of part files.
-    let placesOfParts = Turnstile()
+    let placesOfParts = AsyncLock()
     /// The monotonic time of the last call for each open staged batch.
     let openStagedBatches = Mutex<[Int64: Milliseconds]>([:])
 
@@ -64,7 +64,7 @@ package final class TaskQueue: Sendable {
                     await housekeeper.notify()
                 }
             },
-            downloadsEnded: { places in Task { await leftoverParts.note(places) } })
+            downloadsEnded: { places in Task { await leftoverParts.enqueue(places) } })
         self.scheduler = scheduler
         rateKeeper = BandwidthController(
             store: store, settings: settings, clock: clock, limiters: sessions.limiters,
@@ -91,7 +91,7 @@ package final class TaskQueue: Sendable {
         await housekeeper.apply(settings)
         await leftoverParts.apply(settings)
         await changed()
-        await scheduler.roomWasMade()
+        await scheduler.quotaChanged()
     }
 
     /// The directory of tasks that name none.
@@ -108,7 +108,7 @@ package final class TaskQueue: Sendable {
         let watch = Task { [clock, weak scheduler, weak rateKeeper] in
             for await _ in clock.settings() {
                 await scheduler?.clockWasSet()
-                await rateKeeper?.look()
+                await rateKeeper?.update()
             }
         }
         clockWatch.withLock { $0 = watch }
@@ -118,14 +118,14 @@ package final class TaskQueue: Sendable {
             logger.error("cannot read the rates that were set", metadata: ["error": "\(error)"])
         }
         do throws(QueueError) {
-            try await settlePartMoves()
+            try await completePartMoves()
         } catch {
             logger.error("cannot look for parts that were moved", metadata: ["error": "\(error)"])
         }
         _ = await scheduler.settleDependencies()
         await scheduler.start()
         await housekeeper.start { [weak self] ids in
-            try await self?.letGo(of: ids)
+            try await self?.removeExpired(ids)
         }
         await leftoverParts.start()
     }
@@ -172,7 +172,7 @@ package final class TaskQueue: Sendable {
     ) async throws(QueueError) -> (ids: [TaskID], found: [TaskID]) {
         let now = clock.now()
         let (tasks, admission) = try admit(specifications, by: caller, list: "tasks", now: now)
-        try await judge(admission.places, list: "tasks")
+        try await validate(admission.places, list: "tasks")
         let quota = settings.quota
         // The files are registered first, since a task may start as soon as it is stored.
         for task in admission.passed { passedSources.insert(task.file, named: task.name, owner: caller.uid) }
@@ -226,7 +226,7 @@ package final class TaskQueue: Sendable {
     ///
     /// - Parameter list: as for ``admit(_:by:list:now:)``.
     /// - Throws: a field's error for the first unusable place.
-    func judge(_ places: [Admission.PlacedTask], list: String) async throws(QueueError) {
+    func validate(_ places: [Admission.PlacedTask], list: String) async throws(QueueError) {
         guard !places.isEmpty, let found = await placeGuard.refusal(of: places, settings) else { return }
         throw .field(
             FieldError(
@@ -277,7 +277,7 @@ package final class TaskQueue: Sendable {
         var status = await onSharedThreads { await scheduler.statuses(of: [record]).first }
         if record.standing.state == .completed {
             let file = FinishedFile(record: record, identity: store.identity, settings: settings)
-            status?.fileState = await placeGuard.judge { file.state } ?? nil
+            status?.fileState = await placeGuard.evaluate { file.state } ?? nil
         }
         return status
     }

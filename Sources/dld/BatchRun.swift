@@ -37,12 +37,12 @@ struct BatchRun: Sendable {
         }
     }
 
-    /// - Parameter judgesPlaces: as for ``TaskQueue/apply(_:batch:receipt:judgesPlaces:by:)``.
+    /// - Parameter validatesPlaces: as for ``TaskQueue/apply(_:batch:receipt:validatesPlaces:by:)``.
     /// - Throws: ``FileError`` for an entry that the queue refuses, otherwise ``QueueError``.
-    func apply(to queue: TaskQueue, judgesPlaces: Bool = false) async throws -> StagedBatchChanges {
+    func apply(to queue: TaskQueue, validatesPlaces: Bool = false) async throws -> StagedBatchChanges {
         do throws(QueueError) {
             return try await queue.apply(
-                entries.map(\.specification), batch: batch, judgesPlaces: judgesPlaces, by: caller)
+                entries.map(\.specification), batch: batch, validatesPlaces: validatesPlaces, by: caller)
         } catch {
             if let fault = error.fault(in: entries, of: path) { throw fault }
             throw error

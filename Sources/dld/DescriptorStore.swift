@@ -22,7 +22,7 @@ final class DescriptorStore: DescriptorKeeper {
         }
     }
 
-    func keep(_ descriptor: Int32, as label: String) {
+    func store(_ descriptor: Int32, as label: String) {
         let state = "FDSTORE=1\nFDNAME=\(Self.prefix)\(label)"
         // A failure is ignored, since there may be no service manager.
         withUnsafePointer(to: descriptor) { _ = sd_pid_notify_with_fds(0, 0, state, $0, 1) }

@@ -179,7 +179,7 @@ struct Dld: AsyncParsableCommand {
         do {
             // First, so that a task which fails right after it was added is not tried a second time.
             if exitWhenDone { try await batch.retryFailed(on: daemon.queue) }
-            let changes = try await batch.apply(to: daemon.queue, judgesPlaces: true)
+            let changes = try await batch.apply(to: daemon.queue, validatesPlaces: true)
             daemon.logger.info(
                 "queue file applied",
                 metadata: [

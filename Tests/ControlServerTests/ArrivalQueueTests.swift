@@ -16,12 +16,12 @@ struct ArrivalQueueTests {
             }
         }
         arrive(1, 500)
-        #expect(queue.take(atMost: 2) == ["1-0", "1-1"])
+        #expect(queue.dequeue(atMost: 2) == ["1-0", "1-1"])
         arrive(2, 1)
         arrive(3, 2)
         #expect(queue.count == 501)
-        #expect(queue.take(atMost: 6) == ["1-2", "2-0", "3-0", "1-3", "3-1", "1-4"])
-        #expect(queue.take(atMost: 1_000).count == 495)
-        #expect(queue.count == 0 && queue.take(atMost: 1) == [])
+        #expect(queue.dequeue(atMost: 6) == ["1-2", "2-0", "3-0", "1-3", "3-1", "1-4"])
+        #expect(queue.dequeue(atMost: 1_000).count == 495)
+        #expect(queue.count == 0 && queue.dequeue(atMost: 1) == [])
     }
 }

@@ -217,7 +217,7 @@ struct ClientFrontTests {
             ) { continuation.yield() }
             let server = Task {
                 for await _ in told {
-                    while case (let taken, let isEmpty) = front.takeArrivals() {
+                    while case (let taken, let isEmpty) = front.dequeueArrivals() {
                         taken.forEach(arrived)
                         if isEmpty { break }
                     }

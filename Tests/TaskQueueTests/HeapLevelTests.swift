@@ -8,7 +8,7 @@ struct HeapLevelTests {
 
     /// - Returns: the number of the check at which memory is released.
     private mutating func looks(at running: Int, upTo count: Int = 20) -> Int? {
-        (1...count).first { _ in level.look(at: running) }
+        (1...count).first { _ in level.check(at: running) }
     }
 
     @Test("a while after half of many tasks have ended, once")
@@ -22,12 +22,12 @@ struct HeapLevelTests {
 
     @Test("tasks that begin again meanwhile do not put it off, and their end is another one")
     mutating func comesBack() {
-        level.note(4_000)
-        level.note(0)
+        level.record(4_000)
+        level.record(0)
         #expect(level.isPending)
         #expect(looks(at: 4_000) == HeapLevel.delay)
         #expect(!level.isPending)
-        level.note(0)
+        level.record(0)
         #expect(looks(at: 4_000) == HeapLevel.delay)
     }
 
@@ -40,7 +40,7 @@ struct HeapLevelTests {
 
     @Test("nothing is owed once nothing runs and memory was given back")
     mutating func idle() {
-        level.note(100)
+        level.record(100)
         #expect(looks(at: 0) == HeapLevel.delay)
         #expect(!level.isPending)
         #expect(looks(at: 0) == nil)
@@ -48,14 +48,14 @@ struct HeapLevelTests {
 
     @Test("once a minute where few tasks run at a time, but many one after the other")
     mutating func oneAfterTheOther() {
-        for _ in 0..<HeapLevel.many { level.note(3, ended: 1) }
+        for _ in 0..<HeapLevel.many { level.record(3, ended: 1) }
         #expect(level.isPending)
         #expect(looks(at: 3, upTo: 2 * HeapLevel.interval) == HeapLevel.interval)
         #expect(!level.isPending)
         #expect(looks(at: 3, upTo: 2 * HeapLevel.interval) == nil)
-        level.note(3, ended: HeapLevel.many)
+        level.record(3, ended: HeapLevel.many)
         #expect(looks(at: 3) == 1)
-        level.note(3, ended: HeapLevel.many - 1)
+        level.record(3, ended: HeapLevel.many - 1)
         #expect(looks(at: 3, upTo: 2 * HeapLevel.interval) == nil)
     }
 }

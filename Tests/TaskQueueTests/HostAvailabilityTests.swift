@@ -27,17 +27,17 @@ struct HostAvailabilityTests {
     func unreachable() async throws {
         let (fixture, works) = try await works()
         var gate = HostAvailability(policy: Self.policy)
-        gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 1_000)
+        gate.record(TransferError(.unreachable, "no way"), of: works[0], now: 1_000)
         #expect(
             gate.isClosed(works[0].hostFingerprint, now: 1_000) && !gate.isClosed(works[1].hostFingerprint, now: 1_000))
         #expect(gate.closed(now: 1_000) == [works[0].hostFingerprint])
         #expect(gate.nextOpening(now: 1_000) == 5_000)
         #expect(!gate.isClosed(works[0].hostFingerprint, now: 5_000) && gate.nextOpening(now: 5_000) == nil)
-        gate.note(TransferError(.resolverUnavailable, "no name server"), of: works[0], now: 6_000)
+        gate.record(TransferError(.resolverUnavailable, "no name server"), of: works[0], now: 6_000)
         gate.networkChanged()
         #expect(!gate.isClosed(works[0].hostFingerprint, now: 6_000))
-        gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 7_000)
-        gate.note(nil, of: works[0], now: 7_001)
+        gate.record(TransferError(.unreachable, "no way"), of: works[0], now: 7_000)
+        gate.record(nil, of: works[0], now: 7_001)
         #expect(!gate.isClosed(works[0].hostFingerprint, now: 7_001))
         await fixture.queue.stop()
     }
@@ -62,14 +62,14 @@ struct HostAvailabilityTests {
         var chooser = TaskChooser(store: fixture.store, settings: settings)
         let started = chooser.place(of: works[0], now: 0)
         let place = try #require(started)
-        chooser.noteAnswer(of: place)
+        chooser.recordResponse(of: place)
         for error in [refused, here, elsewhere] {
-            chooser.note(error, of: proxied, now: 0)
+            chooser.record(error, of: proxied, now: 0)
             #expect(chooser.slots.mayStart(works[0].hostFingerprint))
         }
-        chooser.note(elsewhere, of: works[0], now: 0)
+        chooser.record(elsewhere, of: works[0], now: 0)
         #expect(chooser.slots.mayStart(works[0].hostFingerprint))
-        chooser.note(refused, of: works[0], now: 0)
+        chooser.record(refused, of: works[0], now: 0)
         #expect(!chooser.slots.mayStart(works[0].hostFingerprint))
         await fixture.queue.stop()
     }
@@ -80,15 +80,15 @@ struct HostAvailabilityTests {
         var gate = HostAvailability(policy: Self.policy)
         for attempt in 1...5 {
             #expect(!gate.isClosed(works[0].hostFingerprint, now: 0), "\(attempt)")
-            gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: 0)
+            gate.record(TransferError(.cannotConnect, "refused"), of: works[0], now: 0)
         }
         #expect(gate.isClosed(works[0].hostFingerprint, now: 0))
         let opening = try #require(gate.nextOpening(now: 0))
         #expect(!gate.isClosed(works[0].hostFingerprint, now: opening))
-        gate.enter(works[0].hostFingerprint, now: opening)
+        gate.admit(works[0].hostFingerprint, now: opening)
         // While one probe is pending, the other tasks wait.
         #expect(gate.isClosed(works[0].hostFingerprint, now: opening))
-        gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: opening)
+        gate.record(TransferError(.cannotConnect, "refused"), of: works[0], now: opening)
         #expect(try #require(gate.nextOpening(now: opening)) - opening > opening)
         await fixture.queue.stop()
     }
@@ -105,7 +105,7 @@ struct HostAvailabilityTests {
         let settings = QueueFixture.settings(downloads: fixture.downloads) { $0.activeTasks = 2 }
         var chooser = TaskChooser(store: fixture.store, settings: settings)
         let refused = TransferError(.cannotConnect, "refused")
-        for _ in 1...5 { chooser.note(refused, of: works[0], now: 0) }
+        for _ in 1...5 { chooser.record(refused, of: works[0], now: 0) }
         let opening = try #require(chooser.gate.nextOpening(now: 0))
         let chosen = try chooser.choose(limit: 2, busy: RunTable(), now: opening)
         #expect(chosen.map(\.work.record.id) == [ids[1]])

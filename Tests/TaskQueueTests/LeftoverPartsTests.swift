@@ -96,7 +96,7 @@ struct LeftoverPartsTests {
         let left = fixture.downloads + "/" + name(ids[0], fixture)
         for _ in 0..<2 {
             try Resource(size: 10).write(to: left)
-            await fixture.queue.leftoverParts.note([PartPlace(directory: nil, owner: QueueFixture.me.uid)])
+            await fixture.queue.leftoverParts.enqueue([PartPlace(directory: nil, owner: QueueFixture.me.uid)])
             try await eventually(that: "the part is removed") {
                 manual.advance(by: 2_000)
                 return access(left, F_OK) != 0

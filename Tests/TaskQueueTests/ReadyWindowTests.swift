@@ -27,7 +27,7 @@ struct ReadyWindowTests {
         for (owner, count) in running { for _ in 0..<count { owners.start(owner) } }
         var taken: [Int64] = []
         var urgent: [UInt32: Int] = [:]
-        while let choice = window.take(
+        while let choice = window.removeNext(
             owners: owners, groups: groups,
             isUrgent: { task, group in
                 task.priority == TaskPriority.now.rank && urgent[group.owner, default: 0] < urgentLimit
@@ -116,8 +116,10 @@ struct ReadyWindowTests {
         #expect(lacking([1]) == [])
         #expect(lacking([1, 2]) == [])
         #expect(window.ids(of: 1) == [TaskID(1), TaskID(2)])
-        var (owners, groups) = (FairShare<UInt32>(credit: 0), FairShare<FairShareGroup.Key>(credit: 0))
-        for _ in 0..<3 { _ = window.take(owners: owners, groups: groups, isUrgent: { _, _ in false }) { _, _ in true } }
+        var (owners, groups) = (FairShare<UInt32>(credit: 0), FairShare<ReadyWindow.Group>(credit: 0))
+        for _ in 0..<3 {
+            _ = window.removeNext(owners: owners, groups: groups, isUrgent: { _, _ in false }) { _, _ in true }
+        }
         owners.start(1)
         groups.start(group(1).key)
         // Host 1 was excluded when group 1 was last read.

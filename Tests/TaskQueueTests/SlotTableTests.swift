@@ -17,7 +17,7 @@ struct SlotTableTests {
         for _ in 0..<2 {
             #expect(slots.hasRoom && slots.mayStart(1))
             slots.start(1)
-            slots.know(1, name: "h") { _ in 2 }
+            slots.setHost(1, name: "h") { _ in 2 }
         }
         #expect(!slots.mayStart(1) && slots.closedHosts == [1] && slots.hasRoom)
         slots.start(2)
@@ -31,9 +31,9 @@ struct SlotTableTests {
         var slots = slots(9)
         slots.start(1)
         #expect(!slots.mayStart(1) && slots.mayStart(2))
-        slots.know(1, name: "h") { _ in 3 }
+        slots.setHost(1, name: "h") { _ in 3 }
         #expect(slots.mayStart(1))
-        slots.know(1, name: "h") { _ in
+        slots.setHost(1, name: "h") { _ in
             Issue.record("asked again")
             return 1
         }
@@ -48,7 +48,7 @@ struct SlotTableTests {
         for number in 1...4 {
             #expect(slots.mayStart(1))
             slots.start(1)
-            if number == 1 { slots.know(1, name: "h") { _ in 16 } }
+            if number == 1 { slots.setHost(1, name: "h") { _ in 16 } }
         }
         #expect(!slots.mayStart(1) && slots.mayStart(2))
         slots.set(1, isAnswering: true)
@@ -66,7 +66,7 @@ struct SlotTableTests {
         var slots = slots(2)
         for _ in 0..<2 {
             slots.start(1)
-            slots.know(1, name: "h") { _ in 9 }
+            slots.setHost(1, name: "h") { _ in 9 }
         }
         #expect(!slots.hasRoom)
         slots.setSilent(true, 1)

@@ -14,25 +14,25 @@ extension DownloadPlace {
             _ = try home.makePrivate(own.name, for: own.user)
             _ = try home.letThrough(own.user) { AccountNames.groups(of: own.user) }
         }
-        let judge = PlaceJudge(place: self, user: user, settings: settings)
+        let evaluator = PlaceEvaluator(place: self, user: user, settings: settings)
         // Several attempts, since another process may create the same directory concurrently.
         for _ in 0..<Self.attempts {
             do throws(TransferError) {
                 if let found = try existing() {
-                    try judge.check(found)
+                    try evaluator.check(found)
                     return found
                 }
             } catch {
                 // The error reveals what exists there, so it is reported only to a user who may access the directory.
-                if error.systemError != nil { try judge.check(try nearest().directory, makes: true) }
+                if error.systemError != nil { try evaluator.check(try nearest().directory, makes: true) }
                 throw error
             }
             let (directory, missing) = try nearest()
             // The check applies to the open directory in which the missing ones are created, whatever its name leads to
             // by now.
-            try judge.check(directory, makes: true)
+            try evaluator.check(directory, makes: true)
             guard let made = try directory.make(missing) else { continue }
-            try judge.check(made)
+            try evaluator.check(made)
             return made
         }
         throw TransferError(.io, "\(path) is made and removed by someone else again and again")
@@ -57,12 +57,12 @@ extension DownloadPlace {
     /// Returns the reason why the user may not create files in the directory, as far as it can be determined before
     /// anything is created. `nil` where the user may, and for any other error.
     func refusal(for user: UserIdentity, settings: QueueSettings) -> TransferError? {
-        let judge = PlaceJudge(place: self, user: user, settings: settings)
+        let evaluator = PlaceEvaluator(place: self, user: user, settings: settings)
         do throws(TransferError) {
             if let found = (try? existing()) ?? nil {
-                try judge.check(found)
+                try evaluator.check(found)
             } else {
-                try judge.check(try nearest().directory, makes: true)
+                try evaluator.check(try nearest().directory, makes: true)
             }
             return nil
         } catch {
@@ -90,7 +90,7 @@ extension DownloadPlace {
 /// are open to every user who can reach them. Elsewhere the user needs the permissions that the kernel would require. A
 /// daemon that runs as root recognises the directories it created by a mark; other directories of root are not the
 /// daemon's.
-struct PlaceJudge {
+struct PlaceEvaluator {
     let place: DownloadPlace
     let user: UserIdentity
     let settings: QueueSettings

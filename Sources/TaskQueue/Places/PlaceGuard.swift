@@ -42,7 +42,7 @@ final class PlaceGuard: Sendable {
         {
             return nil
         }
-        let found = await judge { () -> Refusal? in
+        let found = await evaluate { () -> Refusal? in
             for placed in places {
                 // The user's permissions are checked first, since they decide what the user may learn.
                 if let error = placed.place.refusal(for: placed.user, settings: settings) {
@@ -65,7 +65,7 @@ final class PlaceGuard: Sendable {
     /// Runs `body`, which may block, on another thread.
     ///
     /// - Returns: `nil` where `body` does not return in time, or an earlier call still hangs.
-    func judge<Verdict: Sendable>(_ body: @escaping @Sendable () -> Verdict) async -> Verdict? {
+    func evaluate<Verdict: Sendable>(_ body: @escaping @Sendable () -> Verdict) async -> Verdict? {
         let mayLook = looks.withLock { looks in
             if !looks.isHanging { looks.outstanding += 1 }
             return !looks.isHanging
@@ -101,7 +101,7 @@ extension TaskQueue {
         with places: [(path: String, use: PlaceUse)], _ inspector: PlaceInspector
     ) async -> [PlaceProblem?] {
         let places = places.map { ($0.path, $0.use) }
-        return await placeGuard.judge { places.map { inspector.problem(with: $0.0, for: $0.1) } }
+        return await placeGuard.evaluate { places.map { inspector.problem(with: $0.0, for: $0.1) } }
             ?? places.map { _ in nil }
     }
 }

@@ -28,20 +28,20 @@ struct HostAvailability {
     /// Records the end of a task's run; see ``TaskWork/witness(of:)``.
     ///
     /// - Parameter error: the error; `nil` where the run succeeded.
-    mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
+    mutating func record(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         let witness = work.witness(of: error)
-        guard witness != .own else { return note(error, of: (work.hostFingerprint, work.host), now: now) }
+        guard witness != .own else { return record(error, of: (work.hostFingerprint, work.host), now: now) }
         // The run says nothing about the task's own host, so another task may probe it.
-        leave(work.hostFingerprint, now: now)
+        withdraw(work.hostFingerprint, now: now)
         guard case .other(let origin) = witness else { return }
-        note(error, of: (Fingerprint.ofHost(origin), origin), isOwn: false, now: now)
+        record(error, of: (Fingerprint.ofHost(origin), origin), isOwn: false, now: now)
     }
 
     /// Records an outcome for a host.
     ///
     /// - Parameter isOwn: Whether the waiting tasks name the host themselves. A host that was reached by way of another
     ///   server is held back at most for the longest failure delay, and that hold is not stored.
-    private mutating func note(
+    private mutating func record(
         _ error: TransferError?, of place: (fingerprint: Int64, host: String), isOwn: Bool = true, now: Milliseconds
     ) {
         let fingerprint = place.fingerprint
@@ -68,7 +68,7 @@ struct HostAvailability {
     }
 
     /// Records that bytes are received from a host.
-    mutating func noteBytes(of fingerprint: Int64) {
+    mutating func recordBytes(of fingerprint: Int64) {
         if let host = names[fingerprint] { standings.noteBytes(of: host) }
     }
 
@@ -78,7 +78,7 @@ struct HostAvailability {
     /// Returns and clears the requested delays that are to be stored.
     ///
     /// - Parameter offset: the offset of the wall clock from the monotonic clock.
-    mutating func takeRequests(offset: Milliseconds) -> [HostHold] {
+    mutating func drainRequests(offset: Milliseconds) -> [HostHold] {
         defer { requests.removeAll() }
         return requests.map {
             HostHold(fingerprint: $0.key, host: $0.value.host, until: $0.value.until.addingClamped(offset))
@@ -118,12 +118,12 @@ struct HostAvailability {
 
     /// Records that a task of the host starts. Where it is the probe of a recovering host, all other tasks wait for its
     /// result.
-    mutating func enter(_ fingerprint: Int64, now: Milliseconds) {
+    mutating func admit(_ fingerprint: Int64, now: Milliseconds) {
         if let host = names[fingerprint] { _ = standings.admit(to: host, now: now) }
     }
 
     /// Records that a task learned nothing about the host, so another task may probe it.
-    mutating func leave(_ fingerprint: Int64, now: Milliseconds) {
+    mutating func withdraw(_ fingerprint: Int64, now: Milliseconds) {
         if let host = names[fingerprint] { _ = standings.note(.unknown, of: host, now: now) }
     }
 

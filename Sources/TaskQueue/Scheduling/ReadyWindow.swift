@@ -88,7 +88,7 @@ struct ReadyWindow {
     /// Removes and returns the next task.
     ///
     /// - Parameter isUrgent: Returns whether a task comes before all tasks that are not urgent.
-    mutating func take(
+    mutating func removeNext(
         owners: FairShare<UInt32>, groups: FairShare<FairShareGroup.Key>, isUrgent: (ReadyTask, FairShareGroup) -> Bool,
         _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) -> Choice? {

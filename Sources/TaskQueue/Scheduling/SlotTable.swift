@@ -104,7 +104,7 @@ struct SlotTable {
     /// - Parameters:
     ///   - name: the host's name.
     ///   - connections: Returns the maximum number of concurrent connections to a host.
-    mutating func know(_ host: Int64, name: @autoclosure () -> String, connections: (_ host: String) -> Int) {
+    mutating func setHost(_ host: Int64, name: @autoclosure () -> String, connections: (_ host: String) -> Int) {
         guard let entry = hosts[host], entry.limit == nil else { return }
         let name = name()
         hosts[host]?.name = name

@@ -94,7 +94,7 @@ struct TaskChooser {
                 let place = Place(
                     group: choice.group.key, hostFingerprint: choice.task.hostFingerprint, isBeyond: !slots.hasRoom,
                     isUrgent: Self.isUrgent(choice.task, choice.group, slots))
-                take(place, now: now)
+                occupy(place, now: now)
                 chosen.append((choice.task, place))
             }
             try readRecords(of: chosen.map(\.task.id))
@@ -111,7 +111,7 @@ struct TaskChooser {
                 withdraw(choice.place, now: now)
                 continue
             }
-            know(work)
+            setHost(of: work)
             started.append((work, choice.place))
         }
         // The withdrawn tasks have made room for others.
@@ -139,7 +139,8 @@ struct TaskChooser {
                     && !gate.isClosed(task.hostFingerprint, now: now)
             }
             try readTasks(excluding: { busy.busy.union(chosen) }, now: now, mayStart)
-            if let choice = window.take(owners: owners, groups: groups, isUrgent: isUrgent, mayStart) { return choice }
+            let choice = window.removeNext(owners: owners, groups: groups, isUrgent: isUrgent, mayStart)
+            if let choice { return choice }
             if !hasRoom { return nil }
         }
         return nil
@@ -219,15 +220,15 @@ struct TaskChooser {
             return nil
         }
         let place = Place(group: .init(work.record), hostFingerprint: work.hostFingerprint, isBeyond: false)
-        take(place, now: now)
-        know(work)
+        occupy(place, now: now)
+        setHost(of: work)
         return place
     }
 
     /// Counts the place as taken by a task that is about to contact the host.
-    private mutating func take(_ place: Place, now: Milliseconds) {
+    private mutating func occupy(_ place: Place, now: Milliseconds) {
         reserve(place)
-        gate.enter(place.hostFingerprint, now: now)
+        gate.admit(place.hostFingerprint, now: now)
     }
 
     /// Counts the place as taken without contacting the host.
@@ -237,13 +238,13 @@ struct TaskChooser {
         groups.start(place.group)
     }
 
-    /// Reverts ``take(_:now:)`` where the task does not start after all. Another task may then probe the host.
+    /// Reverts ``occupy(_:now:)`` where the task does not start after all. Another task may then probe the host.
     private mutating func withdraw(_ place: Place, now: Milliseconds) {
-        give(back: place)
-        gate.leave(place.hostFingerprint, now: now)
+        release(place)
+        gate.withdraw(place.hostFingerprint, now: now)
     }
 
-    mutating func give(back place: Place, wasSilent: Bool = false) {
+    mutating func release(_ place: Place, wasSilent: Bool = false) {
         slots.end(
             place.hostFingerprint, wasSilent: wasSilent, beyond: place.isBeyond,
             urgentOf: place.isUrgent ? place.group.owner : nil)
@@ -251,8 +252,8 @@ struct TaskChooser {
         groups.end(place.group)
     }
 
-    private mutating func know(_ work: TaskWork) {
-        slots.know(work.hostFingerprint, name: work.host) { [settings] in settings.connections(ofHost: $0) }
+    private mutating func setHost(of work: TaskWork) {
+        slots.setHost(work.hostFingerprint, name: work.host) { [settings] in settings.connections(ofHost: $0) }
     }
 
     /// Records whether a task has been without data for a while.
@@ -273,18 +274,18 @@ struct TaskChooser {
         for hold in holds { gate.restore(hold, offset: offset, now: now) }
     }
 
-    /// Returns and clears the requested delays; see ``HostAvailability/takeRequests(offset:)``.
-    mutating func takeHolds(offset: Milliseconds) -> [HostHold] { gate.takeRequests(offset: offset) }
+    /// Returns and clears the requested delays; see ``HostAvailability/drainRequests(offset:)``.
+    mutating func drainHolds(offset: Milliseconds) -> [HostHold] { gate.drainRequests(offset: offset) }
 
     /// Records that the host sends data.
-    mutating func noteAnswer(of place: Place) {
+    mutating func recordResponse(of place: Place) {
         slots.set(place.hostFingerprint, isAnswering: true)
-        gate.noteBytes(of: place.hostFingerprint)
+        gate.recordBytes(of: place.hostFingerprint)
     }
 
     /// Records how a run ended.
-    mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
-        gate.note(error, of: work, now: now)
+    mutating func record(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
+        gate.record(error, of: work, now: now)
         guard work.witness(of: error) == .own else { return }
         switch HostCircuitBreakers.Outcome(error) {
         case .alive: slots.set(work.hostFingerprint, isAnswering: true)

@@ -10,7 +10,7 @@ final class Complaints: Sendable {
     /// Records a problem.
     ///
     /// - Parameter path: the path of the file.
-    func note(_ path: String, _ reason: String) {
+    func report(_ path: String, _ reason: String) {
         reasons.withLock { reasons in
             if reasons.count < Self.limit || reasons[path] != nil { reasons[path] = reason }
         }

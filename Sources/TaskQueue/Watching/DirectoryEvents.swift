@@ -64,7 +64,7 @@ final class DirectoryEvents: Sendable {
     deinit { source.cancel() }
 
     /// Returns and clears the events since the last call.
-    func take() -> News {
+    func drain() -> News {
         news.news.withLock { news in
             defer { news = News() }
             return news

@@ -84,7 +84,7 @@ struct DirectoryWatch: Sendable {
         var isFirst = true
         wake.yield()
         for await _ in wakes {
-            let news = events?.take() ?? DirectoryEvents.News()
+            let news = events?.drain() ?? DirectoryEvents.News()
             let rings = alarm.hasRung()
             if news.isGone { return }
             if polls {
@@ -92,9 +92,9 @@ struct DirectoryWatch: Sendable {
                 guard await isInPlace(directory) else { return }
             }
             let scope: DropRound.Scope =
-                isFirst || news.isCut || (polls && rings) ? .all : rings ? .known : .told
+                isFirst || news.isCut || (polls && rings) ? .all : rings ? .known : .named
             isFirst = false
-            let wait = try await round.look(closed: news.closed, scope)
+            let wait = try await round.process(closed: news.closed, scope)
             if let wait { alarm.set(wait) }
         }
     }

@@ -33,7 +33,7 @@ struct DropIntake: Sendable {
         case stuck(String)
     }
 
-    func take(_ name: String, _ file: EntryFile, in directory: Directory) async -> Outcome {
+    func accept(_ name: String, _ file: EntryFile, in directory: Directory) async -> Outcome {
         let receipt = Self.receipt(file.identity, in: directory, watch)
         do throws(QueueError) {
             if let known = try queue.receipt(receipt) {

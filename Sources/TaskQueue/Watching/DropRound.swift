@@ -17,7 +17,7 @@ struct DropRound {
     /// The extent of a scan.
     enum Scope {
         /// Only files for which the kernel has just reported an event.
-        case told
+        case named
         /// In addition, known files that were incomplete or delayed.
         case known
         /// In addition, all other files, for which the kernel may have reported nothing.
@@ -57,23 +57,23 @@ struct DropRound {
     /// - Returns: the delay until the next scan of the known files or, when polling, of all files, in milliseconds;
     ///   `nil` to wait for an event.
     /// - Throws: ``TransferError`` where the directory cannot be read.
-    mutating func look(closed: [String], _ scope: Scope) async throws(TransferError) -> Milliseconds? {
-        let told = Set(closed)
+    mutating func process(closed: [String], _ scope: Scope) async throws(TransferError) -> Milliseconds? {
+        let named = Set(closed)
         var names = closed
-        if scope == .known { names += Set(unripe.keys).union(delayed.keys).subtracting(told).sorted() }
+        if scope == .known { names += Set(unripe.keys).union(delayed.keys).subtracting(named).sorted() }
         if scope == .all {
             let directory = directory
             let present = try await intake.work.attempt { () throws(TransferError) in try directory.names() }
             if !isSwept { await intake.sweep(directory, present: present) }
             isSwept = true
-            names += present.filter { !told.contains($0) }
+            names += present.filter { !named.contains($0) }
             let kept = Set(present)
             unripe = unripe.filter { kept.contains($0.key) }
             for name in delayed.keys where !kept.contains(name) { forget(name) }
         }
         for name in names where !Self.isLeftAlone(name) {
             if Task.isCancelled { return nil }
-            await consider(name, isClosed: told.contains(name))
+            await consider(name, isClosed: named.contains(name))
         }
         let now = intake.clock.monotonic()
         let due = (Array(unripe.values) + Array(delayed.values)).map { max(1, $0.due - now) }
@@ -106,14 +106,14 @@ struct DropRound {
         guard isClosed || isRipe(name, identity, after: Self.ripeness(writers)) else { return }
         let outcome =
             switch entry {
-            case .file(let file): await intake.take(name, file, in: directory)
+            case .file(let file): await intake.accept(name, file, in: directory)
             case .unreadable(_, _, let reason): await intake.refuse(name, identity, in: directory, "\(name) \(reason)")
             case .other, .nothing: DropIntake.Outcome.changed
             }
-        note(outcome, of: name, identity)
+        record(outcome, of: name, identity)
     }
 
-    private mutating func note(_ outcome: DropIntake.Outcome, of name: String, _ identity: UploadSource.Identity) {
+    private mutating func record(_ outcome: DropIntake.Outcome, of name: String, _ identity: UploadSource.Identity) {
         let now = intake.clock.monotonic()
         switch outcome {
         case .done: forget(name)
@@ -142,7 +142,7 @@ struct DropRound {
         if delayed[name]?.identity != identity {
             intake.logger.warning("a dropped file \(standing)", metadata: ["file": "\(path)", "reason": "\(reason)"])
         }
-        intake.complaints.note(path, "\(standing) (\(reason))")
+        intake.complaints.report(path, "\(standing) (\(reason))")
         delayed[name] = Seen(identity: identity, due: now + Self.delay)
     }
 

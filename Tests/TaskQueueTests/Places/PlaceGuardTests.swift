@@ -14,7 +14,7 @@ struct PlaceGuardTests {
         let placeGuard = PlaceGuard(clock: clock.clock)
         let isReleased = Mutex(false)
         let hanging = Task {
-            await placeGuard.judge {
+            await placeGuard.evaluate {
                 while !isReleased.withLock({ $0 }) { usleep(1_000) }
                 return 1
             }
@@ -31,8 +31,8 @@ struct PlaceGuardTests {
         }
         #expect(await verdict.value == nil)
         // The second call does not wait for the first.
-        #expect(await placeGuard.judge { 2 } == nil)
+        #expect(await placeGuard.evaluate { 2 } == nil)
         isReleased.withLock { $0 = true }
-        try await eventually(that: "places are judged again") { await placeGuard.judge { 3 } == 3 }
+        try await eventually(that: "places are judged again") { await placeGuard.evaluate { 3 } == 3 }
     }
 }

@@ -14,7 +14,7 @@ struct DropRoundTests {
         let fixture = try await DropFixture()
         var round = try fixture.round()
         try fixture.drop(DropFixture.entry, as: "a.yaml")
-        #expect(try await round.look(closed: ["a.yaml"], .told) == nil)
+        #expect(try await round.process(closed: ["a.yaml"], .named) == nil)
         let tasks = try await fixture.tasks
         #expect(tasks.map(\.url) == ["http://h/a"] && tasks.map(\.owner) == [getuid()])
         #expect(tasks.map(\.batch) == [nil])
@@ -29,7 +29,7 @@ struct DropRoundTests {
         var round = try fixture.round()
         for name in ["a", "b"] {
             try fixture.drop("batch: nightly\n" + DropFixture.entry, as: name)
-            _ = try await round.look(closed: [name], .told)
+            _ = try await round.process(closed: [name], .named)
         }
         #expect(try await fixture.tasks.map(\.batch) == ["nightly"])
         #expect(try fixture.text(".done/b.note.txt") == "batch nightly: 0 added, 0 updated, 1 unchanged\n")
@@ -40,15 +40,15 @@ struct DropRoundTests {
         let fixture = try await DropFixture()
         var round = try fixture.round()
         try fixture.drop("http://h/a\n", as: "list")
-        #expect(try await round.look(closed: [], .all) == DropRound.ripeness)
+        #expect(try await round.process(closed: [], .all) == DropRound.ripeness)
         fixture.clock.advance(by: DropRound.ripeness)
         try fixture.drop("http://h/a\nhttp://h/b\n", as: "list")
-        #expect(try await round.look(closed: [], .all) == DropRound.ripeness)
+        #expect(try await round.process(closed: [], .all) == DropRound.ripeness)
         fixture.clock.advance(by: DropRound.ripeness - 1)
-        #expect(try await round.look(closed: [], .known) == 1)
+        #expect(try await round.process(closed: [], .known) == 1)
         #expect(try await fixture.tasks.isEmpty)
         fixture.clock.advance(by: 1)
-        #expect(try await round.look(closed: [], .known) == nil)
+        #expect(try await round.process(closed: [], .known) == nil)
         #expect(try await fixture.tasks.count == 2)
         #expect(fixture.files == [".done/list", ".done/list.note.txt"])
     }
@@ -57,14 +57,14 @@ struct DropRoundTests {
     func untold() async throws {
         let fixture = try await DropFixture()
         var round = try fixture.round()
-        #expect(try await round.look(closed: [], .all) == nil)
+        #expect(try await round.process(closed: [], .all) == nil)
         try fixture.drop("http://h/a\n", as: "list")
         for _ in 0..<3 {
             fixture.clock.advance(by: 60_000)
-            #expect(try await round.look(closed: [], .known) == nil)
+            #expect(try await round.process(closed: [], .known) == nil)
         }
         #expect(fixture.files == ["list"])
-        _ = try await round.look(closed: ["list"], .told)
+        _ = try await round.process(closed: ["list"], .named)
         #expect(fixture.files == [".done/list", ".done/list.note.txt"])
     }
 
@@ -77,7 +77,7 @@ struct DropRoundTests {
     func polls() async throws {
         let fixture = try await DropFixture()
         var round = try fixture.round(polls: true)
-        #expect(try await round.look(closed: [], .all) == DropRound.pollInterval)
+        #expect(try await round.process(closed: [], .all) == DropRound.pollInterval)
     }
 
     @Test("a file that someone has open to write is left alone until it is closed")
@@ -88,12 +88,12 @@ struct DropRoundTests {
         let writer = open("\(fixture.path)/list", O_WRONLY | O_APPEND)
         try #require(writer >= 0)
         for _ in 0..<3 {
-            #expect(try await round.look(closed: ["list"], .all) == nil)
+            #expect(try await round.process(closed: ["list"], .all) == nil)
             fixture.clock.advance(by: 60_000)
         }
         #expect(fixture.files == ["list"])
         close(writer)
-        #expect(try await round.look(closed: ["list"], .told) == nil)
+        #expect(try await round.process(closed: ["list"], .named) == nil)
         #expect(fixture.files == [".done/list", ".done/list.note.txt"])
     }
 
@@ -109,7 +109,7 @@ struct DropRoundTests {
         #expect(mkfifo("\(fixture.path)/fifo", 0o600) == 0)
         try fixture.base.directory.makeDirectory("drop/inner")
         for _ in 0..<3 {
-            #expect(try await round.look(closed: names + ["link", "name", "fifo", "inner"], .all) == nil)
+            #expect(try await round.process(closed: names + ["link", "name", "fifo", "inner"], .all) == nil)
             fixture.clock.advance(by: 60_000)
         }
         #expect(try await fixture.tasks.isEmpty)
@@ -136,7 +136,7 @@ struct DropRoundTests {
         let fixture = try await DropFixture()
         var round = try fixture.round()
         try fixture.drop(text, as: "a")
-        #expect(try await round.look(closed: ["a"], .told) == nil)
+        #expect(try await round.process(closed: ["a"], .named) == nil)
         #expect(fixture.files == [".failed/a", ".failed/a.note.txt"])
         let written = try fixture.text(".failed/a.note.txt")
         #expect(written.hasPrefix(note) && written.hasSuffix("\n"), "\(written)")
@@ -148,7 +148,7 @@ struct DropRoundTests {
         let fixture = try await DropFixture()
         var round = try fixture.round()
         try fixture.drop("http://h/a\n pause=true\n disk-cache=0\n", as: "a")
-        _ = try await round.look(closed: ["a"], .told)
+        _ = try await round.process(closed: ["a"], .named)
         #expect(
             try fixture.text(".done/a.note.txt").hasSuffix(
                 "ids: 1\na:3:2: warning: `disk-cache` tunes aria2 and says nothing to dld; it is passed over\n"))
@@ -160,7 +160,7 @@ struct DropRoundTests {
         var round = try fixture.round()
         for _ in 0..<2 {
             try fixture.drop("http://h/a\n", as: "a.txt")
-            _ = try await round.look(closed: ["a.txt"], .told)
+            _ = try await round.process(closed: ["a.txt"], .named)
         }
         #expect(try await fixture.tasks.count == 2)
         #expect(
@@ -185,9 +185,9 @@ struct DropRoundTests {
         // The restarted daemon finds the file, even if it was renamed meanwhile.
         #expect(rename("\(fixture.path)/a", "\(fixture.path)/b") == 0)
         var round = try fixture.round()
-        _ = try await round.look(closed: [], .all)
+        _ = try await round.process(closed: [], .all)
         fixture.clock.advance(by: DropRound.ripeness)
-        _ = try await round.look(closed: [], .all)
+        _ = try await round.process(closed: [], .all)
         #expect(try await fixture.tasks.count == 1)
         #expect(fixture.files == [".done/b", ".done/b.note.txt"])
         #expect(try fixture.text(".done/b.note.txt") == "1 added, 0 updated, 0 unchanged\nids: 1\n")
@@ -205,10 +205,10 @@ struct DropRoundTests {
         try fixture.base.directory.makeDirectory("drop/.done")
         #expect(rename("\(fixture.path)/a", "\(fixture.path)/.done/a") == 0)
         var round = try fixture.round()
-        _ = try await round.look(closed: [], .all)
+        _ = try await round.process(closed: [], .all)
         #expect(try fixture.receipts.isEmpty)
         #expect(rename("\(fixture.path)/.done/a", "\(fixture.path)/a") == 0)
-        _ = try await round.look(closed: ["a"], .told)
+        _ = try await round.process(closed: ["a"], .named)
         #expect(try await fixture.tasks.count == 2)
     }
 
@@ -219,11 +219,11 @@ struct DropRoundTests {
         try fixture.drop(DropFixture.entry, as: "a")
         var round = try fixture.round()
         for _ in 0..<3 {
-            _ = try await round.look(closed: ["a"], .all)
+            _ = try await round.process(closed: ["a"], .all)
             fixture.clock.advance(by: 60_000)
         }
         var next = try fixture.round()
-        _ = try await next.look(closed: ["a"], .all)
+        _ = try await next.process(closed: ["a"], .all)
         #expect(try await fixture.tasks.count == 1)
         #expect(fixture.files == [".done", "a"])
     }
@@ -236,13 +236,13 @@ struct DropRoundTests {
         try fixture.drop(DropFixture.entry, as: "a")
         try fixture.drop("no URL\n", as: "b")
         var round = try fixture.round()
-        #expect(try await round.look(closed: ["a", "b"], .told) == DropRound.delay)
+        #expect(try await round.process(closed: ["a", "b"], .named) == DropRound.delay)
         let complaints = round.intake.complaints.lines
         #expect(complaints.map { $0.hasPrefix("\(fixture.path)/") } == [true, true])
         #expect(complaints.allSatisfy { $0.contains("\(fixture.path)/.") && $0.contains("Not a directory") })
         #expect(unlink("\(fixture.path)/.done") == 0 && unlink("\(fixture.path)/.failed") == 0)
         fixture.clock.advance(by: DropRound.delay)
-        #expect(try await round.look(closed: [], .known) == nil)
+        #expect(try await round.process(closed: [], .known) == nil)
         #expect(round.intake.complaints.lines.isEmpty)
         #expect(
             fixture.files == [".done/a", ".done/a.note.txt", ".failed/b", ".failed/b.note.txt"])
@@ -255,15 +255,15 @@ struct DropRoundTests {
         let fixture = try await DropFixture { $0.quota.tasksPerOwner = 1 }
         var round = try fixture.round()
         for name in ["a", "b"] { try fixture.drop(DropFixture.entry, as: name) }
-        #expect(try await round.look(closed: ["a", "b"], .told) == DropRound.delay)
+        #expect(try await round.process(closed: ["a", "b"], .named) == DropRound.delay)
         #expect(fixture.files == [".done/a", ".done/a.note.txt", "b"])
         let me = Caller(uid: getuid(), isAdministrator: false)
         _ = try await fixture.base.queue.remove([TaskID(1)], deletesFiles: false, by: me)
         fixture.clock.advance(by: DropRound.delay - 1)
-        #expect(try await round.look(closed: [], .known) == 1)
+        #expect(try await round.process(closed: [], .known) == 1)
         #expect(fixture.files.contains("b"))
         fixture.clock.advance(by: 1)
-        #expect(try await round.look(closed: [], .known) == nil)
+        #expect(try await round.process(closed: [], .known) == nil)
         #expect(!fixture.files.contains("b"))
     }
 
@@ -273,7 +273,7 @@ struct DropRoundTests {
         var round = try fixture.round()
         try fixture.drop("http://h/a\nhttp://h/b\n", as: "a")
         fixture.clock.advance(by: 5_000)
-        _ = try await round.look(closed: ["a"], .told)
+        _ = try await round.process(closed: ["a"], .named)
         let tasks = try await fixture.tasks
         #expect(tasks.map(\.priority) == [.low, .low])
         #expect(tasks.map(\.path) == ["a", "b"].map { "\(fixture.base.downloads)/isos/\($0)" })
@@ -285,7 +285,7 @@ struct DropRoundTests {
         let fixture = try await DropFixture(mayQueue: false)
         var round = try fixture.round()
         try fixture.drop(DropFixture.entry, as: "a")
-        _ = try await round.look(closed: ["a"], .told)
+        _ = try await round.process(closed: ["a"], .named)
         #expect(try fixture.text(".failed/a.note.txt") == "user \(getuid()) may not use this daemon\n")
         #expect(try await fixture.tasks.isEmpty)
     }
@@ -296,18 +296,18 @@ struct DropRoundTests {
         var round = try fixture.round()
         let text = "downloads: [{url: 'http://h/a', user: u, password-file: pw, paused: true}]\n"
         try fixture.drop(text, as: "mine")
-        _ = try await round.look(closed: ["mine"], .told)
+        _ = try await round.process(closed: ["mine"], .named)
         #expect(try await fixture.tasks.count == 1)
         guard getuid() == 0 else { return }
         try fixture.drop(text, as: "theirs")
         #expect(chown("\(fixture.path)/theirs", 1000, 1000) == 0)
-        _ = try await round.look(closed: ["theirs"], .told)
+        _ = try await round.process(closed: ["theirs"], .named)
         #expect(
             try fixture.text(".failed/theirs.note.txt").hasPrefix("theirs:1:57: `password-file`: the daemon opens no"))
         // Without a password file the task belongs to the file's owner.
         try fixture.drop(DropFixture.entry, as: "plain")
         #expect(chown("\(fixture.path)/plain", 1000, 1000) == 0)
-        _ = try await round.look(closed: ["plain"], .told)
+        _ = try await round.process(closed: ["plain"], .named)
         #expect(try await fixture.tasks.map(\.owner) == [0, 1000])
     }
 
@@ -317,7 +317,7 @@ struct DropRoundTests {
         var round = try fixture.round()
         try fixture.base.directory.write("content", to: "report")
         try fixture.drop("uploads: [{file: ../report, url: 'http://h/r', paused: true}]\n", as: "a")
-        _ = try await round.look(closed: ["a"], .told)
+        _ = try await round.process(closed: ["a"], .named)
         #expect(try await fixture.tasks.map(\.path) == ["\(fixture.path)/../report"])
     }
 
@@ -327,7 +327,7 @@ struct DropRoundTests {
         var round = try fixture.round()
         try fixture.drop("#", as: "a")
         #expect(truncate("\(fixture.path)/a", off_t(DropIntake.sizeLimit) + 1) == 0)
-        _ = try await round.look(closed: ["a"], .told)
+        _ = try await round.process(closed: ["a"], .named)
         #expect(try fixture.text(".failed/a.note.txt").hasPrefix("a is longer than the 16.0 MiB"))
     }
 }

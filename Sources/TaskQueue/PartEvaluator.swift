@@ -2,7 +2,7 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// A judge of which part files of this store no task will continue.
+/// An evaluator of which part files of this store no task will continue.
 ///
 /// A part file is kept wherever this is uncertain. Queued, waiting, paused, failed and cancelled tasks continue with
 /// their part files. A completed task never does, nor does a removed one.
@@ -13,7 +13,7 @@ import Transfer
 /// file shows an earlier time than the period of daemon operation (`StoreLife`) in which that happened. The time is
 /// that of the task, recorded in the mark on the part file (see ``PartFile``). Without a mark, as on FAT, it is the
 /// part file's last modification, which is never earlier.
-struct PartJudge {
+struct PartEvaluator {
     /// The store's identity.
     let identity: String
     let lives: [StoreLife]

@@ -6,10 +6,10 @@ import Transfer
 @testable import TaskQueue
 
 @Suite("Parts that no task goes on with")
-struct PartJudgeTests {
+struct PartEvaluatorTests {
     private static let identity = "0123abcd"
     /// The first life of the store assigned the ids 1 to 10, the second one 11 to 20.
-    private let judge = PartJudge(
+    private let evaluator = PartEvaluator(
         identity: identity,
         lives: [StoreLife(newest: TaskID(0), since: 1_000_000), StoreLife(newest: TaskID(10), since: 2_000_000)])
     private let newest = TaskID(20)
@@ -22,12 +22,12 @@ struct PartJudgeTests {
     private func unmarked(_ changed: Milliseconds) -> Directory.PartTraces { .init(owner: nil, changed: changed) }
 
     private func isLeft(_ id: Int64, _ task: PartTask?, _ traces: Directory.PartTraces) -> Bool {
-        judge.isLeft(TaskID(id), task, newest: newest, traces)
+        evaluator.isLeft(TaskID(id), task, newest: newest, traces)
     }
 
     @Test("names are this store's, and written as numbers are, or they are nobody's")
     func names() {
-        func id(_ name: String) -> TaskID? { PartJudge.id(in: name, identity: Self.identity) }
+        func id(_ name: String) -> TaskID? { PartEvaluator.id(in: name, identity: Self.identity) }
         #expect(id(".dld-0123abcd-17.part") == TaskID(17))
         for name in [
             ".dld-0123abce-17.part", ".dld-0123abcd-017.part", ".dld-0123abcd-+17.part", ".dld-0123abcd-0.part",
