@@ -2,7 +2,7 @@ import TaskModel
 import Transfer
 
 /// The running tasks, and the tasks that commands hold. None of them may be started.
-struct RunTable {
+struct RunTable: BusyTasks {
     /// The maximum number of running tasks, including those that have received all bytes and whose conclusion is being
     /// written. The limit applies back-pressure to the network where the disk cannot keep up.
     static let limit = 4_096

@@ -15,10 +15,3 @@ package enum LayoutWarning {
         ]
     }
 }
-
-extension TaskQueue {
-    /// Returns the warnings of ``LayoutWarning/texts(_:)`` with a short time limit; none where the limit is exceeded.
-    package func layoutWarnings(_ settings: QueueSettings) async -> [String] {
-        await placeGuard.evaluate { LayoutWarning.texts(settings) } ?? []
-    }
-}

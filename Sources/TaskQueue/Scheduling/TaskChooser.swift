@@ -2,6 +2,12 @@ import TaskModel
 import TaskStore
 import Transfer
 
+/// The tasks that are stored as ready but must not be started, because they are running or held.
+protocol BusyTasks {
+    func isBusy(_ id: TaskID) -> Bool
+    var busy: Set<TaskID> { get }
+}
+
 /// A chooser of the tasks that start next, with the count of occupied places. It reads missing data from the store
 /// through indexes, so its cost does not grow with the length of the queue.
 struct TaskChooser {
@@ -85,7 +91,7 @@ struct TaskChooser {
     ///   - busy: the tasks that are stored as ready but must not be started.
     ///   - now: the monotonic time.
     mutating func choose(
-        limit: Int, busy: RunTable, now: Milliseconds
+        limit: Int, busy: some BusyTasks, now: Milliseconds
     ) throws(StoreError) -> [(work: TaskWork, place: Place)] {
         var chosen: [(task: ReadyTask, place: Place)] = []
         do throws(StoreError) {
@@ -123,7 +129,7 @@ struct TaskChooser {
     }
 
     private mutating func next(
-        busy: RunTable, chosen: [TaskID], now: Milliseconds
+        busy: some BusyTasks, chosen: [TaskID], now: Milliseconds
     ) throws(StoreError) -> ReadyWindow.Choice? {
         if isStale { try readGroups() }
         for turn in 0..<Self.turnsPerChoice {
