@@ -59,11 +59,7 @@ final class RemoteExchange: ExchangeHandler {
 
     func suspend() { machine.pause(for: .suspended) }
 
-    /// Whether a step has begun and has not ended.
-    var isUnderWay: Bool { if case .running = machine.phase { true } else { false } }
-
-    /// Whether the task is suspended.
-    var isSuspended: Bool { machine.pauses.contains(.suspended) }
+    func isPaused(for reason: RemotePause) -> Bool { machine.pauses.contains(reason) }
 
     /// Ends a pause. Must not be called within libcurl's callbacks.
     func resume(after reason: RemotePause) { perform(machine.resume(after: reason)) }

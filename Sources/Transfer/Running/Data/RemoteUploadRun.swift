@@ -14,8 +14,8 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     private var plan: UploadPlan
     private let rest: UploadRest
-    /// The number of bytes of the partial upload found equal to the file; `nil` after a difference.
-    private var compared: Int64?
+    /// The comparison of the partial upload with the file.
+    private var comparison = UploadPlan.Event.Comparison.different
     private var isComplete = false
 
     init(task: DataTask, file: RemoteFile, core: LoopCore) {
@@ -32,55 +32,37 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         plan = UploadPlan(length: sender.length, hasRest: rest.isLeft)
     }
 
-    func start() { go(plan.step) }
+    func start() { perform(plan.step) }
 
     func cancel() {
         // The remains of a failed upload are removed nevertheless, but the caller does not wait for that.
         if case .cleanUp = plan.step { complete(.cancelled) } else { exchange.cancel() }
     }
 
-    private func go(_ step: UploadPlan.Step) {
+    private func perform(_ step: UploadPlan.Step) {
         switch step {
-        case .measureRest, .measureWhole: exchange.begin(RemoteStep(work: .look, path: temporary))
-        case .compareRest(let offset):
-            compared = offset
-            exchange.begin(RemoteStep(work: .fetch(from: offset), path: temporary))
-        case .storeAside(from: 0):
-            // Remove the old file instead of overwriting it: an interrupted earlier attempt may still be writing to it.
-            let removal = rest.mayBeThere ? [temporary.removal(mayFail: true)] : []
-            store(as: temporary, before: removal, after: temporary.sizeQuestion + temporary.renaming(to: file.path))
-        case .storeAside(let offset): store(as: temporary, from: offset, before: [], after: [])
-        case .rename:
-            exchange.begin(RemoteStep(work: .command, commandsBefore: temporary.renaming(to: file.path)))
-        case .replace:
-            let commands = [file.path.removal(mayFail: file.scheme.isFTP)] + temporary.renaming(to: file.path)
-            exchange.begin(RemoteStep(work: .command, commandsBefore: commands))
-        case .storeDirectly:
-            store(as: file.path, before: [temporary.removal(mayFail: true)], after: file.path.sizeQuestion)
-        case .cleanUp(let error):
-            // A cancelled task does not wait for the server.
-            if error.code == .cancelled { complete(error) }
-            exchange.begin(
-                RemoteStep(work: .command, commandsBefore: [temporary.removal(mayFail: true)], isCleanUp: true))
-        case .finish: end(nil)
+        case .finish: return end(nil)
         case .fail(let error, let leavesRest):
             rest.isLeft = leavesRest
-            end(error)
-        }
-    }
-
-    private func store(as path: RemotePath, from offset: Int64 = 0, before: [[UInt8]], after: [[UInt8]]) {
-        do throws(TransferError) {
-            task.progress.setTotal(sender.length)
-            task.progress.setCompleted(offset)
-            try sender.begin()
-        } catch {
             return end(error)
+        // A cancelled task does not wait for the server.
+        case .cleanUp(let error): if error.code == .cancelled { complete(error) }
+        case .compareRest(let offset): comparison = .equal(upTo: offset)
+        case .measureRest, .storeAside, .measureWhole, .rename, .replace, .storeDirectly: break
         }
-        exchange.begin(
-            RemoteStep(
-                work: .store(length: sender.length, from: offset), path: path, commandsBefore: before,
-                commandsAfter: after))
+        let place = UploadPlan.Step.Place(
+            path: file.path, temporary: temporary, length: sender.length, mayHaveRest: rest.mayBeThere)
+        guard let remote = step.remoteStep(place) else { return }
+        if case .store(_, let offset) = remote.work {
+            do throws(TransferError) {
+                task.progress.setTotal(sender.length)
+                task.progress.setCompleted(offset)
+                try sender.begin()
+            } catch {
+                return end(error)
+            }
+        }
+        exchange.begin(remote)
     }
 
     /// Whether a later attempt can continue the partial upload. Only over SFTP does libcurl append to files without
@@ -110,11 +92,11 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> RemoteBodyVerdict {
-        guard let offset = compared, sender.holds(bytes, at: offset) else {
-            compared = nil
+        guard case .equal(let offset) = comparison, sender.holds(bytes, at: offset) else {
+            comparison = .different
             return .refused(TransferError(.remoteChanged, "the file's bytes on the server differ"))
         }
-        compared = offset + Int64(bytes.count)
+        comparison = .equal(upTo: offset + Int64(bytes.count))
         return .accepted
     }
 
@@ -127,28 +109,9 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     func didEnd(_ ending: RemoteEnding) {
         plan.mayLeaveRest = mayLeaveRest
-        go(plan.next(event(ending)))
-    }
-
-    private func event(_ ending: RemoteEnding) -> UploadPlan.Event {
-        let isStoring = plan.step.isStoring
-        switch plan.step {
-        case .measureRest, .measureWhole:
-            if ending.error == nil { return .measured(ending.facts.size) }
-            if ending.error?.code == .notFound { return .measured(nil) }
-        case .compareRest:
-            if ending.error == nil || compared == nil { return .compared(size: compared) }
-        default: break
-        }
-        guard let error = ending.error else {
-            guard !isStoring || sender.isComplete else {
-                return .failed(TransferError(.truncated, "the server ended before it had the whole file"), begun: true)
-            }
-            return .done
-        }
-        if ending.isCommandRefused { return .commandRefused }
-        if ending.isNameRefused { return .nameRefused(error) }
-        return .failed(error, begun: ending.bodyBegun || !isStoring)
+        perform(
+            plan.next(
+                UploadPlan.Event(ending, of: plan.step, isSentWhole: sender.isComplete, comparison: comparison)))
     }
 
     private func end(_ error: TransferError?) {
