@@ -15,7 +15,7 @@ final class StreamChannel: Sendable {
     static let longestRead = 16 << 20
 
     private struct State {
-        var agenda = StreamOperationQueue(heldLimit: StreamChannel.heldLimit)
+        var queue = StreamOperationQueue(heldLimit: StreamChannel.heldLimit)
         var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
         var lastNumber = 0
         /// Whether the loop has been notified of new work.
@@ -26,27 +26,27 @@ final class StreamChannel: Sendable {
 
     private let state = Mutex(State())
 
-    var hasConnected: Bool { state.withLock { $0.agenda.hasConnected } }
-    var bytesReceived: Int64 { state.withLock { $0.agenda.bytesReceived } }
-    var bytesSent: Int64 { state.withLock { $0.agenda.bytesSent } }
-    var heldBytes: Int { state.withLock { $0.agenda.heldBytes } }
+    var hasConnected: Bool { state.withLock { $0.queue.hasConnected } }
+    var bytesReceived: Int64 { state.withLock { $0.queue.bytesReceived } }
+    var bytesSent: Int64 { state.withLock { $0.queue.bytesSent } }
+    var heldBytes: Int { state.withLock { $0.queue.heldBytes } }
     /// The number of calls that have not returned.
     var waiting: Int { state.withLock { $0.waiters.count } }
-    var isSecuring: Bool { state.withLock { if case .securing = $0.agenda.phase { true } else { false } } }
+    var isSecuring: Bool { state.withLock { if case .securing = $0.queue.phase { true } else { false } } }
 
-    /// Changes the agenda, and resumes the completed calls after the lock is released.
+    /// Changes the queue, and resumes the completed calls after the lock is released.
     private func change<Value: Sendable>(_ work: (inout StreamOperationQueue) -> Value) -> Value {
-        let (value, answered) = state.withLock { state in
-            let value = work(&state.agenda)
+        let (value, completed) = state.withLock { state in
+            let value = work(&state.queue)
             return (value, Self.collect(&state))
         }
-        for (waiter, outcome) in answered { waiter.resume(returning: outcome) }
+        for (waiter, outcome) in completed { waiter.resume(returning: outcome) }
         return value
     }
 
     private static func collect(_ state: inout State) -> [(CheckedContinuation<Outcome, Never>, Outcome)] {
-        state.agenda.takeAnswers().compactMap { answer in
-            state.waiters.removeValue(forKey: answer.id).map { ($0, answer.outcome) }
+        state.queue.removeOutcomes().compactMap { completed in
+            state.waiters.removeValue(forKey: completed.id).map { ($0, completed.outcome) }
         }
     }
 
@@ -88,12 +88,12 @@ final class StreamChannel: Sendable {
         }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let (answered, wantsLoop) = state.withLock { state in
+                let (completed, wantsLoop) = state.withLock { state in
                     state.waiters[number] = continuation
-                    add(&state.agenda, number)
-                    return (Self.collect(&state), state.agenda.wantsLoop)
+                    add(&state.queue, number)
+                    return (Self.collect(&state), state.queue.wantsLoop)
                 }
-                for (waiter, outcome) in answered { waiter.resume(returning: outcome) }
+                for (waiter, outcome) in completed { waiter.resume(returning: outcome) }
                 if wantsLoop { stir() }
                 // The task was cancelled before the call was registered.
                 if Task.isCancelled { withdraw(number) }
@@ -131,7 +131,7 @@ final class StreamChannel: Sendable {
     ///   - breakOff: ends the task as cancelled.
     func attach(stir: @escaping @Sendable () -> Void, breakOff: @escaping @Sendable () -> Void) {
         state.withLock { state in
-            state.agenda.attach()
+            state.queue.attach()
             state.isStirred = false
             state.stir = stir
             state.breakOff = breakOff
@@ -155,21 +155,21 @@ final class StreamChannel: Sendable {
     func beginTurn(_ now: MonotonicTime) -> MonotonicTime? {
         state.withLock { state in
             state.isStirred = false
-            return state.agenda.arm(now)
+            return state.queue.arm(now)
         }
     }
 
     func nextWork() -> StreamOperationQueue.Work? { change { $0.nextWork() } }
     func expire(at now: MonotonicTime) -> TransferError? { change { $0.expire(at: now) } }
-    var isAwaited: Bool { state.withLock { $0.agenda.isAwaited } }
-    var isSuspended: Bool { state.withLock { $0.agenda.isSuspended } }
+    var isAwaited: Bool { state.withLock { $0.queue.isAwaited } }
+    var isSuspended: Bool { state.withLock { $0.queue.isSuspended } }
     func suspend(_ now: MonotonicTime) { change { $0.suspend(now) } }
-    func goOn() { change { $0.goOn() } }
+    func resume() { change { $0.resume() } }
     func connected() { change { $0.connected() } }
     func received(_ bytes: UnsafeRawBufferPointer) { change { $0.received(bytes) } }
     func wantsMore() -> Bool { change { $0.wantsMore() } }
     func peerClosed() { change { $0.peerClosed() } }
-    func handed(_ count: Int, of offered: Int) { change { $0.handed(count, of: offered) } }
+    func accepted(_ count: Int, of offered: Int) { change { $0.accepted(count, of: offered) } }
     func hasRoom() { change { $0.hasRoom() } }
     func sent(_ count: Int) { change { $0.sent(count) } }
     func secured(_ number: Int) { change { $0.secured(number) } }

@@ -28,7 +28,7 @@ struct StreamOperationQueue {
 
     /// Work for the event loop.
     enum Work {
-        /// Send these bytes from that offset on, and report the number accepted with ``handed(_:of:)``.
+        /// Send these bytes from that offset on, and report the number accepted with ``accepted(_:of:)``.
         case write(Int, [UInt8], from: Int)
         case closeRead, closeWrite
         /// Start TLS; ``secured(_:)`` or ``refused(_:_:)`` follows.
@@ -66,32 +66,33 @@ struct StreamOperationQueue {
     private var reads: Deque<Read> = []
     private var writes: Deque<Write> = []
     private var barriers: [Int: Barrier] = [:]
-    /// The number of bytes of the front write that the connection has accepted.
-    private var handed = 0
-    private var sent = 0
-    /// Whether the connection has no room for more bytes. It notifies when it has: ``hasRoom()``.
-    private var isBlocked = false
+    private var progress = WriteProgress()
     /// Whether the connection was asked to receive nothing for now.
     private var isReadingPaused = false
     private var peerHasClosed = false
     private var readClose = Closing.open
     private var writeClose = Closing.open
-    /// The reads and writes without a time limit of their own.
-    private var unlimited: Set<Int> = []
-    /// The time limits of calls whose time is not running, in milliseconds.
-    private var limits: [Int: Int64] = [:]
-    private var deadlines: [Int: MonotonicTime] = [:]
-    private var answers: [(id: Int, outcome: Outcome)] = []
+    private var times = StreamCallTimes()
+    private var outcomes: [(id: Int, outcome: Outcome)] = []
 
-    private enum Closing { case open, asked, done }
+    private enum Closing { case open, requested, done }
+
+    /// The progress of the front write.
+    private struct WriteProgress {
+        /// The number of bytes that the connection has accepted.
+        var accepted = 0
+        var sent = 0
+        /// Whether the connection has no room for more bytes. It notifies when it has: ``hasRoom()``.
+        var isBlocked = false
+    }
 
     init(heldLimit: Int) { self.heldLimit = heldLimit }
 
     /// Returns the outcomes since the last call, and removes them.
-    mutating func takeAnswers() -> [(id: Int, outcome: Outcome)] {
-        guard !answers.isEmpty else { return [] }
-        defer { answers = [] }
-        return answers
+    mutating func removeOutcomes() -> [(id: Int, outcome: Outcome)] {
+        guard !outcomes.isEmpty else { return [] }
+        defer { outcomes = [] }
+        return outcomes
     }
 
     var heldBytes: Int { held.count }
@@ -101,25 +102,25 @@ struct StreamOperationQueue {
     /// - Parameter limit: the time limit in milliseconds.
     mutating func addRead(_ id: Int, least: Int, most: Int, limit: Int64?, captured: Bool = false) {
         if let refusal = refusal(captured) ?? (readClose == .open ? nil : .streamClosed("the read side is closed")) {
-            return answer(id, .failure(refusal))
+            return complete(id, .failure(refusal))
         }
-        note(limit, of: id)
+        times.add(id, limit: limit)
         reads.append(.read(id, least: least, most: most))
         serveReads()
     }
 
     mutating func addWrite(_ id: Int, _ bytes: [UInt8], limit: Int64?, captured: Bool = false) {
         if let refusal = refusal(captured) ?? (writeClose == .open ? nil : .streamClosed("the write side is closed")) {
-            return answer(id, .failure(refusal))
+            return complete(id, .failure(refusal))
         }
-        if case .ended(let error) = phase { return answer(id, .failure(error ?? .connectionEnded)) }
-        note(limit, of: id)
+        if case .ended(let error) = phase { return complete(id, .failure(error ?? .connectionEnded)) }
+        times.add(id, limit: limit)
         writes.append(.write(id, bytes))
     }
 
     mutating func addBarrier(_ id: Int, _ kind: Barrier) {
-        if let refusal = refusal(false) { return answer(id, .failure(refusal)) }
-        if case .ended(let error) = phase { return answer(id, .failure(error ?? .connectionEnded)) }
+        if let refusal = refusal(false) { return complete(id, .failure(refusal)) }
+        if case .ended(let error) = phase { return complete(id, .failure(error ?? .connectionEnded)) }
         if kind == .capture { isCaptured = true }
         barriers[id] = kind
         reads.append(.barrier(id))
@@ -128,22 +129,18 @@ struct StreamOperationQueue {
 
     mutating func closeRead(captured: Bool = false) {
         guard refusal(captured) == nil, readClose == .open else { return }
-        readClose = .asked
+        readClose = .requested
         reads.append(.close)
     }
 
     mutating func closeWrite(captured: Bool = false) {
         guard refusal(captured) == nil, writeClose == .open else { return }
-        writeClose = .asked
+        writeClose = .requested
         writes.append(.close)
     }
 
     private func refusal(_ captured: Bool) -> TransferError? {
         isCaptured && !captured ? .streamClosed("the task has become a reader and a writer") : nil
-    }
-
-    private mutating func note(_ limit: Int64?, of id: Int) {
-        if let limit { limits[id] = max(0, limit) } else { unlimited.insert(id) }
     }
 
     // MARK: Withdrawal
@@ -157,18 +154,16 @@ struct StreamOperationQueue {
         reads.removeAll { if case .read(id, _, _) = $0 { true } else { $0.isBarrier(id) } }
         writes.removeAll { if case .write(id, _) = $0 { true } else { $0.isBarrier(id) } }
         if barriers.removeValue(forKey: id) == .capture { isCaptured = false }
-        answer(id, .failure(reason))
+        complete(id, .failure(reason))
         serveReads()
         return .done
     }
 
-    private func isPending(_ id: Int) -> Bool {
-        unlimited.contains(id) || limits[id] != nil || deadlines[id] != nil || barriers[id] != nil
-    }
+    private func isPending(_ id: Int) -> Bool { times.contains(id) || barriers[id] != nil }
 
     private func hasBegun(_ id: Int) -> Bool {
         if phase == .securing(id) { return true }
-        if case .write(id, _) = writes.first { return handed > 0 }
+        if case .write(id, _) = writes.first { return progress.accepted > 0 }
         return false
     }
 
@@ -178,12 +173,7 @@ struct StreamOperationQueue {
     ///
     /// - Returns: the earliest time to call ``expire(at:)``; `nil` if there is none.
     mutating func arm(_ now: MonotonicTime) -> MonotonicTime? {
-        guard !isSuspended else { return nil }
-        if !limits.isEmpty {
-            for (id, limit) in limits { deadlines[id] = now.advanced(milliseconds: limit) }
-            limits = [:]
-        }
-        return deadlines.isEmpty ? nil : deadlines.values.min()
+        isSuspended ? nil : times.start(now)
     }
 
     /// Fails the calls whose time is up.
@@ -191,7 +181,7 @@ struct StreamOperationQueue {
     /// - Returns: an error if the stream cannot continue, since half of a write was sent when its time was up.
     mutating func expire(at now: MonotonicTime) -> TransferError? {
         var failure: TransferError?
-        for id in deadlines.filter({ $0.value <= now }).keys.sorted() {
+        for id in times.expired(at: now) {
             let error = TransferError(.timedOut, "not done within its time")
             if case .cannot = withdraw(id, error) {
                 failure = TransferError(.timedOut, "the peer did not take all of a write within its time")
@@ -201,15 +191,14 @@ struct StreamOperationQueue {
     }
 
     /// Whether a call without a time limit of its own is waiting for bytes to be received or sent.
-    var isAwaited: Bool { phase == .open && !isSuspended && !unlimited.isEmpty }
+    var isAwaited: Bool { phase == .open && !isSuspended && times.hasUnlimited }
 
     mutating func suspend(_ now: MonotonicTime) {
         isSuspended = true
-        for (id, deadline) in deadlines { limits[id] = deadline.milliseconds(since: now) }
-        deadlines = [:]
+        times.stop(now)
     }
 
-    mutating func goOn() {
+    mutating func resume() {
         isSuspended = false
         serveReads()
     }
@@ -248,24 +237,24 @@ struct StreamOperationQueue {
     }
 
     /// - Parameter count: the number accepted. If it is less than `offered`, the connection notifies when it has room.
-    mutating func handed(_ count: Int, of offered: Int) {
-        handed += count
-        isBlocked = count < offered
+    mutating func accepted(_ count: Int, of offered: Int) {
+        progress.accepted += count
+        progress.isBlocked = count < offered
     }
 
-    mutating func hasRoom() { isBlocked = false }
+    mutating func hasRoom() { progress.isBlocked = false }
 
     mutating func sent(_ count: Int) {
-        sent += count
+        progress.sent += count
         bytesSent += Int64(count)
         finishWrite()
     }
 
     private mutating func finishWrite() {
-        guard case .write(let id, let bytes) = writes.first, sent >= bytes.count else { return }
+        guard case .write(let id, let bytes) = writes.first, progress.sent >= bytes.count else { return }
         writes.removeFirst()
-        (handed, sent) = (0, 0)
-        answer(id, .success(StreamPiece()))
+        (progress.accepted, progress.sent) = (0, 0)
+        complete(id, .success(StreamPiece()))
     }
 
     mutating func secured(_ id: Int) {
@@ -279,7 +268,7 @@ struct StreamOperationQueue {
         barriers[id] = nil
         if case .barrier(id) = reads.first { reads.removeFirst() }
         if case .barrier(id) = writes.first { writes.removeFirst() }
-        answer(id, .success(StreamPiece()))
+        complete(id, .success(StreamPiece()))
         serveReads()
     }
 
@@ -310,23 +299,21 @@ struct StreamOperationQueue {
         reads.removeAll { if case .close = $0 { false } else { true } }
         writes.removeAll { if case .close = $0 { false } else { true } }
         barriers = [:]
-        (handed, sent) = (0, 0)
-        for id in ids.sorted() { answer(id, .failure(error)) }
+        (progress.accepted, progress.sent) = (0, 0)
+        for id in ids.sorted() { complete(id, .failure(error)) }
     }
 
     // MARK: Outcomes and work
 
-    private mutating func answer(_ id: Int, _ outcome: Outcome) {
-        unlimited.remove(id)
-        limits[id] = nil
-        deadlines[id] = nil
-        answers.append((id, outcome))
+    private mutating func complete(_ id: Int, _ outcome: Outcome) {
+        times.remove(id)
+        outcomes.append((id, outcome))
     }
 
     private mutating func serveReads() {
         while case .read(let id, let least, let most) = reads.first, let outcome = outcome(least, most) {
             reads.removeFirst()
-            answer(id, outcome)
+            complete(id, outcome)
         }
     }
 
@@ -362,7 +349,9 @@ struct StreamOperationQueue {
             return .closeRead
         }
         if case .write(let id, let bytes) = writes.first {
-            if handed < bytes.count { return isBlocked ? nil : .write(id, bytes, from: handed) }
+            if progress.accepted < bytes.count {
+                return progress.isBlocked ? nil : .write(id, bytes, from: progress.accepted)
+            }
             guard bytes.isEmpty else { return nil }
             finishWrite()
             return nextWork()

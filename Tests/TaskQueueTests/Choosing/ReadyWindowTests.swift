@@ -116,7 +116,7 @@ struct ReadyWindowTests {
         #expect(lacking([1]) == [])
         #expect(lacking([1, 2]) == [])
         #expect(window.ids(of: 1) == [TaskID(1), TaskID(2)])
-        var (owners, groups) = (FairShare<UInt32>(credit: 0), FairShare<ReadyWindow.Group>(credit: 0))
+        var (owners, groups) = (FairShare<UInt32>(credit: 0), FairShare<FairShareGroup.Key>(credit: 0))
         for _ in 0..<3 {
             _ = window.removeNext(owners: owners, groups: groups, isUrgent: { _, _ in false }) { _, _ in true }
         }

@@ -9,7 +9,10 @@ import Curl
 /// verdict, no received bytes are delivered and none are written.
 extension StreamRun {
     /// The peer's host in URL notation.
-    var trustHost: String { peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]" : peerHost }
+    var trustHost: String {
+        let host = peer?.host ?? ""
+        return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+    }
 
     func trustOptions() -> TrustOptions { TrustOptions(for: trustHost, of: task) }
 

@@ -1,50 +1,31 @@
 import Curl
 import Glibc
 
-/// The execution of a stream task on its loop: it resolves names, connects, and performs the operations of its channel.
-final class StreamRun: RoutedRun, LoopRun, StreamHandler {
+/// The performer of ``StreamStateMachine``: the execution of a stream task on its loop. It resolves names, connects,
+/// and performs the operations of its channel.
+final class StreamRun: RoutedRun, StreamHandler {
     let task: StreamTask
     private let channel: StreamChannel
     let session: any TaskSession
-    private let request: TransferRequest
-    private let configuration: SessionConfiguration
     private unowned let core: LoopCore
-
-    private var lookup: RouteLookup?
-    /// The pending query to the resolver.
-    private var lookupQuestion: Resolver.Question?
-    /// The time-out of the current name resolution.
-    private var lookupTimer: Int?
+    private var machine: StreamStateMachine
+    private var steps: StreamSteps
+    private(set) var peer: StreamPeer?
+    private var resolution: RouteResolution?
     private var stream: StreamConnection?
-    private var isConnected = false
-    private var isEnded = false
-    /// The reason for aborting the connection locally, set before the abort.
-    private var failure: TransferError?
-    private var saidReadClosed = false
-    private var saidBetterRoute = false
-    /// The number of the TLS handshake in progress.
-    private var handshake: Int?
-
+    private var judge: AddressJudge
+    private var trust: TrustOptions?
     /// The handler of the delegate's pending reply about the peer's certificates.
     var question: ((Decision) -> Void)?
-    private(set) var peerHost = ""
-    private var trust: TrustOptions?
-    private var judge: AddressJudge
-
-    private var steps: StreamSteps
-    private var lastActivity = MonotonicTime.now()
-    /// The time since which calls without their own time limit have been waiting without interruption.
-    private var awaitedSince: MonotonicTime?
-    private var timer: (number: Int, deadline: MonotonicTime)?
+    private var timer: Int?
 
     init(task: StreamTask, core: LoopCore) {
         self.task = task
         self.core = core
         channel = task.channel
         session = task.session
-        request = task.originalRequest
-        configuration = task.session.configuration
-        judge = AddressJudge(configuration, request)
+        machine = StreamStateMachine(stallTimeout: session.configuration.stallTimeout, now: .now())
+        judge = AddressJudge(session.configuration, task.originalRequest)
         steps = StreamSteps(request: task.originalRequest)
         let session = session
         channel.attach {
@@ -53,6 +34,9 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
             task.cancel()
         }
     }
+
+    private var request: TransferRequest { task.originalRequest }
+    private var configuration: SessionConfiguration { session.configuration }
 
     // MARK: Life cycle
 
@@ -64,40 +48,50 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
         steps.begin()
         do throws(TransferError) {
             let peer = try StreamAddress.peer(of: request.url)
-            peerHost = peer.host
+            self.peer = peer
             let route = try RouteLookup(
                 to: (peer.host, peer.port), proxy: request.proxy ?? configuration.proxy, judge: judge)
             advance()
-            try lookUp(peer, by: route)
+            resolve(route, to: peer)
         } catch {
-            end(error)
+            perform(machine.failed(error))
         }
     }
 
-    func cancel() { fail(.cancelled) }
+    func cancel() { perform(machine.failed(.cancelled)) }
 
     func suspend() {
         channel.suspend(.now())
-        awaitedSince = nil
+        machine.suspended()
     }
 
     func goOn() {
-        channel.goOn()
+        channel.resume()
         advance()
     }
 
-    private func fail(_ error: TransferError) {
-        guard let stream else { return end(error) }
-        failure = failure ?? error
-        stream.cancel()
+    // MARK: Actions
+
+    private func perform(_ action: StreamAction) {
+        switch action {
+        case .none: break
+        case .connect: connect()
+        case .abort: stream?.cancel()
+        case .judgeCertificates: judgeCertificates()
+        case .completeHandshake(let number):
+            channel.secured(number)
+            advance()
+        case .reportReadClose: session.callbacks.streamTask(readClosedFor: task)
+        case .reportBetterRoute: session.callbacks.streamTask(betterRouteDiscoveredFor: task)
+        case .performOperations: advance()
+        case .startTimer(let deadline): startTimer(until: deadline)
+        case .end(let error): end(error)
+        }
     }
 
     private func end(_ error: TransferError?) {
-        guard !isEnded else { return }
-        isEnded = true
-        if let timer { core.cancelTimer(timer.number) }
-        if let number = lookupTimer { core.cancelTimer(number) }
-        lookupQuestion = nil
+        if let timer { core.cancelTimer(timer) }
+        resolution?.stop()
         stream = nil
         question = nil
         channel.detach()
@@ -106,50 +100,50 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
         session.complete(task, error)
     }
 
+    /// Performs the channel's pending operations and schedules the next deadline.
+    private func advance() {
+        if machine.isEnded { return }
+        let due = channel.beginTurn(.now())
+        if let stream, machine.isConnected {
+            while !machine.isEnded, let work = channel.nextWork() { perform(work, on: stream) }
+        }
+        if machine.isEnded { return }
+        assert(machine.violation == nil, machine.violation ?? "")
+        perform(machine.operationsPerformed(due: due, isAwaited: channel.isAwaited, .now()))
+    }
+
+    private func startTimer(until deadline: MonotonicTime) {
+        if let timer { core.cancelTimer(timer) }
+        timer = core.after(milliseconds: deadline.milliseconds(since: .now()) + 1) { [weak self] in
+            guard let self else { return }
+            timer = nil
+            if machine.isEnded { return }
+            let now = MonotonicTime.now()
+            let expired = channel.expire(at: now)
+            perform(machine.timerFired(expired, isAwaited: channel.isAwaited, now))
+        }
+    }
+
     // MARK: Connecting
 
-    /// Resolves the next name without addresses, or connects if there is none.
-    private func lookUp(_ peer: StreamPeer, by route: RouteLookup) throws(TransferError) {
-        var route = route
-        while let host = route.next {
-            if let known = session.resolver.cached(host) {
-                try route.found(known)
-                continue
+    private func resolve(_ route: RouteLookup, to peer: StreamPeer) {
+        let plan = RouteResolution.Plan(
+            route: route, request: request, server: peer.host, begunAt: steps.begunAt)
+        resolution = RouteResolution(plan, number: 0, task: task, core: core) {
+            ($0 as? StreamRun)?.resolution
+        } finished: { [unowned self] result in
+            switch result {
+            case .success:
+                if resolution?.duration != nil { steps.lookedUp() }
+                perform(machine.routeResolved())
+            case .failure(let error): perform(machine.failed(error))
             }
-            lookup = route
-            let limit = configuration.connectTimeout - steps.elapsed / 1000
-            lookupTimer = core.after(milliseconds: limit) { [weak self] in
-                self?.end(TransferError(.timedOut, "looking up \(host) took too long"))
-            }
-            let (session, task) = (session, task)
-            lookupQuestion = session.resolver.resolve(host, for: Resolver.Asker(request, of: task)) { answer in
-                session.perform(task) { ($0 as? StreamRun)?.take(answer, for: host, peer) }
-            }
-            return
         }
-        lookup = route
-        connect(to: peer, by: route)
+        resolution?.advance()
     }
 
-    private func take(_ answer: Resolver.Answer, for host: String, _ peer: StreamPeer) {
-        guard !isEnded, var route = lookup else { return }
-        if let number = lookupTimer { core.cancelTimer(number) }
-        lookupTimer = nil
-        lookupQuestion = nil
-        do throws(TransferError) {
-            switch answer {
-            case .failure(let failure): throw ExchangeLauncher.error(failure, host: host, for: peer.host)
-            case .success(let addresses):
-                steps.lookedUp()
-                try route.found(addresses)
-                try lookUp(peer, by: route)
-            }
-        } catch {
-            end(error)
-        }
-    }
-
-    private func connect(to peer: StreamPeer, by route: RouteLookup) {
+    private func connect() {
+        guard let peer, let route = resolution?.route else { return }
         let (request, configuration) = (request, configuration)
         // The connect timeout covers name resolution, connection and TLS together.
         let limit = max(1, Int(configuration.connectTimeout - steps.elapsed / 1000))
@@ -162,7 +156,8 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
                 try route.apply(to: &easy)
             }
         } catch {
-            end(TransferError(.invalidRequest, "libcurl refuses the connection: \(error.message)"))
+            let words = "libcurl refuses the connection: \(error.message)"
+            perform(machine.connectionEnded(TransferError(.invalidRequest, words)))
         }
     }
 
@@ -177,42 +172,23 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
     func judge(address: UnsafeRawBufferPointer) -> Bool { judge.allows(address) }
 
     func streamDidConnect(_ stream: StreamConnection) {
-        isConnected = true
-        lastActivity = core.now
         steps.connected(stream.easy.timing())
         task.progress.setPhase(.transferring)
         channel.connected()
-        advance()
+        perform(machine.connected(core.now))
     }
 
     // MARK: Operation
-
-    /// Performs the channel's pending operations and schedules the next deadline.
-    private func advance() {
-        guard !isEnded else { return }
-        let due = channel.beginTurn(.now())
-        if let stream, isConnected {
-            while !isEnded, let work = channel.nextWork() { perform(work, on: stream) }
-        }
-        guard !isEnded else { return }
-        let stall = stallDeadline()
-        guard let next = [due, stall].compactMap({ $0 }).min() else { return }
-        // A timer that fires too early schedules itself again.
-        if let timer, timer.deadline <= next { return }
-        if let timer { core.cancelTimer(timer.number) }
-        let number = core.after(milliseconds: next.milliseconds(since: .now()) + 1) { [weak self] in self?.timeIsUp() }
-        timer = (number, next)
-    }
 
     private func perform(_ work: StreamOperationQueue.Work, on stream: StreamConnection) {
         switch work {
         case .write(_, let bytes, let offset):
             let taken = bytes.withUnsafeBytes { stream.write(UnsafeRawBufferPointer(rebasing: $0[offset...])) }
-            channel.handed(taken, of: bytes.count - offset)
+            channel.accepted(taken, of: bytes.count - offset)
         case .resumeReading: stream.resumeReading()
         case .closeRead:
             stream.closeRead()
-            sayReadClosed()
+            perform(machine.readClosed())
         case .closeWrite:
             stream.closeWrite()
             session.callbacks.streamTask(writeClosedFor: task)
@@ -232,15 +208,23 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
                 try setSecurity(of: trust, on: easy)
             }
             self.trust = trust
-            handshake = number
+            machine.handshakeBegan(number)
             steps.securing()
         } catch {
-            channel.refused(number, Self.error(for: error))
+            channel.refused(number, TransferError(error))
+        }
+    }
+
+    private func judgeCertificates() {
+        guard let stream, let trust else { return }
+        judge(stream.easy.serverCertificates(), under: trust, port: stream.peer.port) { [weak self] error in
+            guard let self else { return }
+            perform(machine.certificatesJudged(error))
         }
     }
 
     func stream(_ stream: StreamConnection, didReceive bytes: UnsafeRawBufferPointer) -> Bool {
-        lastActivity = core.now
+        machine.bytesMoved(core.now)
         steps.received()
         channel.received(bytes)
         task.progress.transferred(bytes.count)
@@ -251,7 +235,7 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
     }
 
     func stream(_ stream: StreamConnection, didWrite count: Int) {
-        lastActivity = core.now
+        machine.bytesMoved(core.now)
         channel.sent(count)
         advance()
     }
@@ -262,76 +246,43 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
     }
 
     func streamDidCloseRead(_ stream: StreamConnection) {
-        lastActivity = core.now
+        machine.bytesMoved(core.now)
         channel.peerClosed()
-        sayReadClosed()
+        perform(machine.readClosed())
         advance()
     }
 
     func streamDidSecure(_ stream: StreamConnection) {
-        lastActivity = core.now
         steps.secured(stream.easy.timing())
-        guard let number = handshake, let trust else { return }
-        judge(stream.easy.serverCertificates(), under: trust, port: stream.peer.port) { [weak self] error in
-            guard let self, !isEnded else { return }
-            if let error { return fail(error) }
-            handshake = nil
-            channel.secured(number)
-            advance()
-        }
-    }
-
-    private func sayReadClosed() {
-        guard !saidReadClosed else { return }
-        saidReadClosed = true
-        session.callbacks.streamTask(readClosedFor: task)
+        perform(machine.handshakeEnded(core.now))
     }
 
     /// Handles a change of the system's routes or addresses.
     func routesDidChange() {
-        guard let stream, isConnected, !saidBetterRoute, stream.hasBetterRoute() else { return }
-        saidBetterRoute = true
-        session.callbacks.streamTask(betterRouteDiscoveredFor: task)
-    }
-
-    // MARK: Time
-
-    private func stallDeadline() -> MonotonicTime? {
-        guard configuration.stallTimeout > 0, isConnected, handshake == nil, channel.isAwaited else {
-            awaitedSince = nil
-            return nil
-        }
-        let since = awaitedSince ?? .now()
-        awaitedSince = since
-        return max(lastActivity, since).advanced(milliseconds: configuration.stallTimeout)
-    }
-
-    private func timeIsUp() {
-        timer = nil
-        guard !isEnded else { return }
-        let now = MonotonicTime.now()
-        if let error = channel.expire(at: now) { return fail(error) }
-        if let stall = stallDeadline(), stall <= now {
-            return fail(TransferError(.stalled, "no byte for \(configuration.stallTimeout / 1000) seconds"))
-        }
-        advance()
+        guard machine.awaitsBetterRoute, let stream, stream.hasBetterRoute() else { return }
+        perform(machine.betterRouteFound())
     }
 
     // MARK: The end
 
     func streamDidEnd(_ stream: StreamConnection, _ ending: StreamEnding) {
-        if !isConnected { steps.connected(stream.easy.timing()) }
-        switch ending {
-        case .finished: end(failure)
-        case .cancelled: end(failure ?? .cancelled)
-        case .failed(let error, let systemError): end(failure ?? self.error(error, systemError, of: stream.peer))
-        }
+        if !machine.isConnected { steps.connected(stream.easy.timing()) }
+        let error: TransferError? =
+            switch ending {
+            case .finished: nil
+            case .cancelled: .cancelled
+            case .failed(let error, let systemError): self.error(error, systemError, of: stream.peer)
+            }
+        perform(machine.connectionEnded(error))
     }
 
     private func error(_ error: CurlError, _ systemError: Int32, of peer: StreamPeer) -> TransferError {
+        let isConnected = machine.isConnected
         // CURLE_COULDNT_CONNECT and CURLE_PROXY: the next attempt resolves the names again.
-        if !isConnected, error.code == .couldntConnect || error.code == .proxy { lookup?.forget(in: session.resolver) }
-        if let refusal = judge.error(lookup?.peer.host ?? peer.host) { return refusal }
+        if !isConnected, error.code == .couldntConnect || error.code == .proxy {
+            resolution?.route.forget(in: session.resolver)
+        }
+        if let refusal = judge.error(resolution?.route.peer.host ?? peer.host) { return refusal }
         var told = TransferError.exchange(error, bodyBegun: isConnected, host: peer.host)
         if !isConnected, systemError == ENETUNREACH || systemError == EHOSTUNREACH {
             told = TransferError(.unreachable, "no way to \(peer.host) from this machine")
@@ -339,14 +290,18 @@ final class StreamRun: RoutedRun, LoopRun, StreamHandler {
         if systemError != 0 { told.systemError = systemError }
         return told
     }
+}
 
-    private static func error(for refusal: StartTLSRefusal) -> TransferError {
+extension TransferError {
+    /// Creates the error of a call that could not start TLS.
+    fileprivate init(_ refusal: StartTLSRefusal) {
         switch refusal {
-        case .unreadBytes: .unreadPlaintext
-        case .notOpen: TransferError(.secureRefused, "TLS was not started: a side of the connection is closed")
-        case .alreadySecure: TransferError(.secureRefused, "TLS was not started: it is spoken already")
-        case .unsentBytes: TransferError(.secureRefused, "TLS was not started: bytes wait to be sent")
-        case .failed(let error): TransferError(.secureRefused, "TLS was not started: \(error.message)")
+        case .unreadBytes: self = .unreadPlaintext
+        case .notOpen:
+            self.init(.secureRefused, "TLS was not started: a side of the connection is closed")
+        case .alreadySecure: self.init(.secureRefused, "TLS was not started: it is spoken already")
+        case .unsentBytes: self.init(.secureRefused, "TLS was not started: bytes wait to be sent")
+        case .failed(let error): self.init(.secureRefused, "TLS was not started: \(error.message)")
         }
     }
 }

@@ -3,7 +3,7 @@ import Curl
 /// The times of a stream's steps, for its single entry in the metrics.
 struct StreamSteps {
     private let request: TransferRequest
-    private var begunAt = MonotonicTime.now()
+    private(set) var begunAt = MonotonicTime.now()
     /// The duration of name resolution in microseconds since `begunAt`; the next two values have the same origin and
     /// unit.
     private var lookup: Int64?
