@@ -120,7 +120,8 @@ let package = Package(
         .testTarget(
             name: "TaskQueueTests",
             dependencies: [
-                "TaskQueue", "TaskStore", "TaskModel", "TaskFiles", "Transfer", "TestSupport", .grdb, .logging,
+                "TaskQueue", "TaskStore", "TaskModel", "TaskFiles", "Transfer", "TestSupport", "dlctl", .argumentParser,
+                .grdb, .logging,
             ],
             swiftSettings: strict),
         .testTarget(

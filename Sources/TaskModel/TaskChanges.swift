@@ -17,27 +17,123 @@ public struct TaskChanges: Sendable, Equatable {
         }
     }
 
-    /// The new URL. It cannot be reset, since each task has one.
-    public var url: String?
-    public var output: Change<String>?
-    public var connections: Change<ConnectionCount>?
-    public var limit: Change<Int64>?
-    /// All header lines of the task. They replace the previous ones.
-    public var headers: Change<[String]>?
-    public var priority: Change<TaskPriority>?
-    public var startAt: Change<Milliseconds>?
-    public var directory: Change<String>?
-    /// The user name. Resetting it also resets the password.
-    public var user: Change<String>?
-    public var password: Change<String>?
-    /// The expected digest. It also replaces the URL of a digest list. Resetting it removes both.
-    public var checksum: Change<String>?
-    /// All mirrors of the task. They replace the previous ones.
-    public var mirrors: Change<[String]>?
+    /// A task with the new values.
+    private var task = TaskSpecification(url: "")
+    /// The fields that get a value of ``values`` or are reset.
+    private(set) var fields = TaskFieldSet()
+    /// The fields that are reset.
+    private(set) var resetFields = TaskFieldSet()
 
     public init() {}
 
-    public var isEmpty: Bool { self == TaskChanges() }
+    public var isEmpty: Bool { fields.isEmpty }
+
+    private var values: UnpackedTask {
+        get { UnpackedTask(task) }
+        set { task = newValue.packed }
+    }
+
+    // MARK: - Single changes
+
+    /// The new URL. It cannot be reset, since each task has one.
+    public var url: String? {
+        get { get("url", \.task.url)?.value }
+        set { set("url", \.task.url, newValue.map { .set($0) }) }
+    }
+    public var output: Change<String>? {
+        get { get("output", \.task.output) }
+        set { set("output", \.task.output, newValue) }
+    }
+    public var connections: Change<ConnectionCount>? {
+        get { get("connections", \.details.connections) }
+        set { set("connections", \.details.connections, newValue) }
+    }
+    public var limit: Change<Int64>? {
+        get { get("limit", \.details.limit) }
+        set { set("limit", \.details.limit, newValue) }
+    }
+    /// All header lines of the task. They replace the previous ones.
+    public var headers: Change<[String]>? {
+        get { get("headers", \.details.headers) }
+        set { set("headers", \.details.headers, newValue) }
+    }
+    public var priority: Change<TaskPriority>? {
+        get { get("priority", \.task.priority) }
+        set { set("priority", \.task.priority, newValue) }
+    }
+    public var startAt: Change<Milliseconds>? {
+        get { get("startAt", \.details.startAt) }
+        set { set("startAt", \.details.startAt, newValue) }
+    }
+    public var directory: Change<String>? {
+        get { get("directory", \.task.directory) }
+        set { set("directory", \.task.directory, newValue) }
+    }
+    /// The user name. Resetting it also resets the password.
+    public var user: Change<String>? {
+        get { get("user", \.details.user) }
+        set { set("user", \.details.user, newValue) }
+    }
+    public var password: Change<String>? {
+        get { get("password", \.details.password) }
+        set { set("password", \.details.password, newValue) }
+    }
+    /// The expected digest. It also replaces the URL of a digest list. Resetting it removes both.
+    public var checksum: Change<String>? {
+        get { get("checksum", \.details.checksum) }
+        set { set("checksum", \.details.checksum, newValue) }
+    }
+    /// All mirrors of the task. They replace the previous ones.
+    public var mirrors: Change<[String]>? {
+        get { get("mirrors", \.details.mirrors) }
+        set { set("mirrors", \.details.mirrors, newValue) }
+    }
+
+    private func get<Value>(_ name: String, _ path: FieldPath<Value>) -> Change<Value>? {
+        guard let field = TaskField.named(name), fields.contains(field) else { return nil }
+        return resetFields.contains(field) ? .takeBack : .set(values[keyPath: path])
+    }
+
+    private func get<Value>(_ name: String, _ path: FieldPath<Value?>) -> Change<Value>? {
+        guard let field = TaskField.named(name), fields.contains(field) else { return nil }
+        return values[keyPath: path].map { .set($0) } ?? .takeBack
+    }
+
+    private mutating func set<Value>(_ name: String, _ path: FieldPath<Value>, _ change: Change<Value>?) {
+        guard let field = TaskField.named(name) else { return }
+        note(field, isChanged: change != nil, isReset: change?.value == nil)
+        if let value = change?.value { values[keyPath: path] = value }
+    }
+
+    private mutating func set<Value>(_ name: String, _ path: FieldPath<Value?>, _ change: Change<Value>?) {
+        guard let field = TaskField.named(name) else { return }
+        note(field, isChanged: change != nil, isReset: change?.value == nil)
+        values[keyPath: path] = change?.value
+    }
+
+    /// Stores whether a field is changed, with its default as the value.
+    private mutating func note(_ field: TaskField, isChanged: Bool, isReset: Bool) {
+        field.operations.reset(&values)
+        fields.remove(field)
+        resetFields.remove(field)
+        if isChanged { fields.insert(field) }
+        if isChanged, isReset { resetFields.insert(field) }
+    }
+
+    /// Changes a field to the value in `values`.
+    package mutating func set(_ field: TaskField, to values: inout UnpackedTask) {
+        note(field, isChanged: true, isReset: false)
+        var own = self.values
+        field.operations.copy(&values, &own)
+        self.values = own
+    }
+
+    /// Resets a field to its default.
+    package mutating func takeBack(_ field: TaskField) {
+        note(field, isChanged: true, isReset: true)
+    }
+
+    // MARK: - What changes
 
     /// Whether the changes can alter the file's name.
     public var isOfName: Bool { url != nil || output != nil }
@@ -47,11 +143,10 @@ public struct TaskChanges: Sendable, Equatable {
 
     /// The first field whose value is valid for a single task only. Resetting a field is valid for any number of tasks.
     public var fieldOfOneTask: String? {
-        let fields = [
-            ("url", url != nil), ("output", output?.value != nil), ("checksum", checksum?.value != nil),
-            ("mirrors", mirrors?.value?.isEmpty == false),
-        ]
-        return fields.first { $0.1 }?.0
+        var values = values
+        return TaskField.changeable.first { field in
+            field.key?.isOfOneEntry == true && fields.contains(field) && field.operations.isSet(&values)
+        }?.name
     }
 
     /// Whether the changes alter the source of the file: its URL, its expected digest or its mirrors.
@@ -73,28 +168,58 @@ public struct TaskChanges: Sendable, Equatable {
     ///
     /// - Parameter specification: the specification, including its secrets.
     public func applied(to specification: TaskSpecification) -> TaskSpecification {
-        var changed = specification
-        if let url { changed.url = url }
-        if let output { changed.output = output.value }
-        if let connections { changed.connections = connections.value }
-        if let limit { changed.limit = limit.value }
-        if let headers { changed.headers = headers.value ?? [] }
-        if let priority { changed.priority = priority.value ?? .normal }
-        if let startAt {
-            changed.startAt = startAt.value
-            changed.startAtText = nil
+        var (values, changed) = (values, UnpackedTask(specification))
+        if startAt != nil { changed.details.startAtText = nil }
+        if user == .takeBack { changed.details.password = nil }
+        if checksum != nil { changed.details.checksumURL = nil }
+        for field in fields { field.operations.copy(&values, &changed) }
+        return changed.packed
+    }
+}
+
+extension TaskChanges: Codable {
+    /// Decodes the changes from a JSON object.
+    ///
+    /// - Throws: ``FieldError`` for an unknown or unchangeable field, or for a value of the wrong type.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: AnyKey.self)
+        var changes = TaskChanges()
+        var values = changes.values
+        for key in container.allKeys {
+            guard let field = TaskField.named(key.stringValue), field.change != nil else {
+                throw Self.unknown(key.stringValue)
+            }
+            let isNull = try container.decodeNil(forKey: key)
+            if field.isRequired, isNull { throw FieldError(field: field.name, message: "must be a string") }
+            try field.decode(container, into: &values, suffix: field.isRequired ? "" : ", or null")
+            if isNull { changes.takeBack(field) } else { changes.set(field, to: &values) }
         }
-        if let directory { changed.directory = directory.value }
-        if let user {
-            changed.user = user.value
-            if user.value == nil { changed.password = nil }
+        self = changes
+    }
+
+    private static func unknown(_ name: String) -> FieldError {
+        let changeable = TaskField.changeable.map(\.name)
+        if TaskField.ofJSON(named: name) != nil {
+            return FieldError(
+                field: name,
+                message: "cannot be changed once the task is there; only \(changeable.joined(separator: ", ")) can")
         }
-        if let password { changed.password = password.value }
-        if let checksum {
-            changed.checksum = checksum.value
-            changed.checksumURL = nil
+        let nearest = NearestWord.to(name, among: changeable)
+        return FieldError(
+            field: name,
+            message: "is not a field that can be changed" + (nearest.map { "; did you mean \($0)?" } ?? ""))
+    }
+
+    /// Encodes only the fields that change.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: AnyKey.self)
+        var values = values
+        for field in fields {
+            if resetFields.contains(field) {
+                try container.encodeNil(forKey: field.jsonKey)
+            } else {
+                try field.operations.encode(&values, &container, field.jsonKey)
+            }
         }
-        if let mirrors { changed.mirrors = mirrors.value ?? [] }
-        return changed
     }
 }

@@ -1,35 +1,72 @@
 /// The parts of a specification that a task needs for its transfer but that must not be shown. They are stored
 /// separately from the record and deleted when the task completes or is removed.
-public struct TaskSecrets: Codable, Sendable, Equatable {
+///
+/// The values of ``DetailValues`` that are secret are properties of these names; see ``TaskField/Secrecy``.
+@dynamicMemberLookup
+public struct TaskSecrets: Sendable, Equatable {
     /// The full URL, where the redacted one differs.
     public var url: String?
-    /// All mirrors with their full URLs, where at least one redacted URL differs.
-    public var mirrors: [String]?
-    /// The full URL of the list of digests, where the redacted one differs.
-    public var checksumURL: String?
-    public var headers: [String]?
-    public var user: String?
-    public var password: String?
-    public var proxy: String?
-    /// The full referrer URL, where the redacted one differs.
-    public var referer: String?
-    public var cookies: String?
-    /// The form fields of an upload. Names are included, since they can reveal the kind of their values.
-    public var form: [String]?
-    /// The group ids of the user who added the task. They are not secret, but no other component needs them.
-    package var groups: [UInt32]?
-    /// The name of the open file that a client passed for an upload.
-    package var passedSource: String?
+    /// The secret values: of a value with URLs the full one, where the redacted one differs.
+    private var details: Details?
 
     public var isEmpty: Bool { url == nil && isOfURLAlone }
 
-    var isOfURLAlone: Bool {
-        mirrors == nil && checksumURL == nil && headers == nil && user == nil && password == nil && proxy == nil
-            && referer == nil && cookies == nil && form == nil && groups == nil
-            && passedSource == nil
-    }
+    var isOfURLAlone: Bool { details == nil }
 
     public init() {}
+
+    private var values: DetailValues {
+        get { details?.values ?? .default }
+        set { details = newValue == .default ? nil : Details(newValue) }
+    }
+
+    fileprivate var unpacked: UnpackedTask {
+        get {
+            var unpacked = UnpackedTask(TaskSpecification(url: url ?? ""))
+            unpacked.details = values
+            return unpacked
+        }
+        set { values = newValue.details }
+    }
+
+    /// A secret text; `nil` for none.
+    public subscript(dynamicMember path: WritableKeyPath<DetailValues, String?>) -> String? {
+        get { values[keyPath: path] }
+        set { values[keyPath: path] = newValue }
+    }
+
+    /// A list of secret values; `nil` for none.
+    public subscript<Element>(dynamicMember path: WritableKeyPath<DetailValues, [Element]>) -> [Element]? {
+        get {
+            let list = values[keyPath: path]
+            return list.isEmpty ? nil : list
+        }
+        set { values[keyPath: path] = newValue ?? [] }
+    }
+}
+
+extension TaskSecrets: Codable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: AnyKey.self)
+        self.init()
+        var values = unpacked
+        for key in container.allKeys {
+            guard let field = TaskField.named(key.stringValue), field.secrecy != .none else { continue }
+            try field.operations.decode(container, key, &values)
+        }
+        url = try container.decodeIfPresent(String.self, forKey: AnyKey(stringValue: "url"))
+        unpacked = values
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: AnyKey.self)
+        try container.encodeIfPresent(url, forKey: AnyKey(stringValue: "url"))
+        if isOfURLAlone { return }
+        var values = unpacked
+        for field in TaskField.ofSecrets where field.operations.isSet(&values) {
+            try field.operations.encode(&values, &container, field.jsonKey)
+        }
+    }
 }
 
 extension TaskSpecification {
@@ -41,38 +78,19 @@ extension TaskSpecification {
             url = redactedURL
         }
         if isPlain { return secrets }
-        let shownMirrors = mirrors.map(Self.redact)
-        if shownMirrors != mirrors {
-            secrets.mirrors = mirrors
-            mirrors = shownMirrors
+        var full = UnpackedTask(self)
+        var (shown, hidden) = (full, UnpackedTask(TaskSpecification(url: "")))
+        for field in TaskField.ofSecrets where field.operations.isSet(&full) {
+            if field.secrecy == .value {
+                field.operations.reset(&shown)
+            } else {
+                field.operations.redact(&shown)
+                guard field.operations.differs(&full, &shown) else { continue }
+            }
+            field.operations.copy(&full, &hidden)
         }
-        if let full = checksumURL, Self.redact(full) != full {
-            secrets.checksumURL = full
-            checksumURL = Self.redact(full)
-        }
-        if let full = referer, Self.redact(full) != full {
-            secrets.referer = full
-            referer = Self.redact(full)
-        }
-        if !headers.isEmpty {
-            secrets.headers = headers
-            headers = []
-        }
-        if !form.isEmpty {
-            secrets.form = form
-            form = []
-        }
-        if !groups.isEmpty {
-            secrets.groups = groups
-            groups = []
-        }
-        change { details in
-            swap(&secrets.passedSource, &details.passedSource)
-            swap(&secrets.user, &details.user)
-            swap(&secrets.password, &details.password)
-            swap(&secrets.proxy, &details.proxy)
-            swap(&secrets.cookies, &details.cookies)
-        }
+        self = shown.packed
+        secrets.unpacked = hidden
         return secrets
     }
 
@@ -84,17 +102,12 @@ extension TaskSpecification {
     /// Puts the secrets back into the specification, as needed for the transfer.
     public mutating func restore(_ secrets: TaskSecrets) {
         if let full = secrets.url { url = full }
-        if isPlain, secrets.isOfURLAlone { return }
-        if let full = secrets.mirrors { mirrors = full }
-        if let full = secrets.checksumURL { checksumURL = full }
-        if let full = secrets.referer { referer = full }
-        if let kept = secrets.headers { headers = kept }
-        if let kept = secrets.form { form = kept }
-        if let kept = secrets.groups { groups = kept }
-        if let kept = secrets.passedSource { passedSource = kept }
-        user = secrets.user
-        password = secrets.password
-        proxy = secrets.proxy
-        cookies = secrets.cookies
+        if secrets.isOfURLAlone { return }
+        var hidden = secrets.unpacked
+        var values = UnpackedTask(self)
+        for field in TaskField.ofSecrets where field.operations.isSet(&hidden) {
+            field.operations.copy(&hidden, &values)
+        }
+        self = values.packed
     }
 }

@@ -4,7 +4,8 @@ extension TaskSpecification {
     /// - Parameter nestsDirectory: Whether the entry's directory is relative to the directory of `options`.
     package func filled(from options: TaskSpecification, nestsDirectory: Bool = false) -> TaskSpecification {
         if options.isURLAlone { return self }
-        if isPlain, kind == .download, options.fillsPlainDownloads, speaksHTTP {
+        var source = UnpackedTask(options)
+        if isPlain, kind == .download, source.fillsPlainDownloads(), speaksHTTP {
             // Copying `options` lets up to a million tasks share its `Details` object.
             var task = options
             task.url = url
@@ -15,49 +16,16 @@ extension TaskSpecification {
             task.directory = joined(with: options, nests: nestsDirectory)
             return task
         }
-        var task = self
+        let offered = TaskField.set(in: &source)
+        var target = UnpackedTask(self)
+        let own = TaskField.set(in: &target)
         // HTTP-only options apply only to tasks that use HTTP.
-        if speaksHTTP {
-            if task.headers.isEmpty { task.headers = options.headers }
-            task.cookies = cookies ?? options.cookies
-            task.userAgent = userAgent ?? options.userAgent
-            task.referer = referer ?? options.referer
-        }
-        if task.user == nil {
-            task.user = options.user
-            task.password = options.password
-        }
-        task.proxy = proxy ?? options.proxy
-        task.caCertificates = caCertificates ?? options.caCertificates
-        if task.priority == .normal { task.priority = options.priority }
-        task.limit = limit ?? options.limit
-        if startAt == nil {
-            task.startAt = options.startAt
-            task.startAtText = options.startAtText
-        }
-        task.afterTask = afterTask ?? options.afterTask
-        task.batch = batch ?? options.batch
-        task.paused = paused || options.paused
-        guard kind == .download else {
-            guard speaksHTTP else { return task }
-            task.method = method ?? options.method
-            task.contentType = contentType ?? options.contentType
-            if task.form.isEmpty { task.form = options.form }
-            task.fileField = fileField ?? options.fileField
-            return task
-        }
-        task.metalink = metalink || options.metalink
-        task.directory = joined(with: options, nests: nestsDirectory)
-        if checksum == nil, checksumURL == nil {
-            task.checksum = options.checksum
-            // The digest in a Metalink replaces the list of digests.
-            task.checksumURL = task.metalink ? nil : options.checksumURL
-        }
-        task.connections = connections ?? options.connections
-        task.maxSize = maxSize ?? options.maxSize
-        task.onConflict = onConflict ?? options.onConflict
-        task.noMtime = noMtime || options.noMtime
-        task.shared = shared || options.shared
+        let usable = speaksHTTP ? offered : offered.subtracting(.ofHTTP)
+        for field in usable where field.isTaken(by: kind, having: own) { field.operations.copy(&source, &target) }
+        var task = target.packed
+        if kind == .download { task.directory = joined(with: options, nests: nestsDirectory) }
+        // The digest in a Metalink replaces the list of digests.
+        if task.metalink, self.checksumURL == nil { task.checksumURL = nil }
         return task
     }
 
@@ -65,11 +33,44 @@ extension TaskSpecification {
         guard nests, let directory, let outer = options.directory else { return directory ?? options.directory }
         return outer + (outer.hasSuffix("/") ? "" : "/") + directory
     }
+}
 
-    /// Whether `options` sets only values that every plain HTTP download inherits.
-    private var fillsPlainDownloads: Bool {
-        kind == .download && !metalink && mirrors.isEmpty && file == nil && method == nil && contentType == nil
-            && form.isEmpty
-            && fileField == nil && size == nil && pieceHashes == nil
+extension TaskField {
+    /// Returns whether an entry of this kind takes the value.
+    ///
+    /// - Parameter own: the fields that the entry has.
+    fileprivate func isTaken(by kind: TaskKind, having own: TaskFieldSet) -> Bool {
+        guard kinds.contains(kind) else { return false }
+        switch filling {
+        case .never: return false
+        case .ifAbsent, .nested: return !own.contains(self)
+        case .together(let group): return own.isDisjoint(with: TaskFieldSet.of(group))
+        }
+    }
+}
+
+extension TaskFieldSet {
+    private static let groups: [TaskField.Filling.Group: TaskFieldSet] = Dictionary(
+        uniqueKeysWithValues: TaskField.Filling.Group.allCases.map { group in
+            (group, TaskFieldSet(TaskField.all.filter { $0.filling == .together(group) }))
+        })
+
+    fileprivate static func of(_ group: TaskField.Filling.Group) -> TaskFieldSet { groups[group] ?? TaskFieldSet() }
+}
+
+extension UnpackedTask {
+    /// Returns whether these options are values that every plain HTTP download takes.
+    fileprivate mutating func fillsPlainDownloads() -> Bool {
+        guard task.kind == .download else { return false }
+        for field in TaskField.notCopied where field.operations.isSet(&self) { return false }
+        return true
+    }
+}
+
+extension TaskField {
+    /// The fields that a plain download does not take by a mere copy of all values.
+    fileprivate static let notCopied = all.filter { field in
+        field.name == "metalink" || field.kinds.only == .upload
+            || field.filling == .never && !["kind", "url", "output", "key", "now"].contains(field.name)
     }
 }

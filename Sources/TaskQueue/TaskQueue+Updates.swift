@@ -146,7 +146,7 @@ extension TaskQueue {
 
     private static func requireContent(of changes: TaskChanges) throws(QueueError) {
         guard changes.isEmpty else { return }
-        let fields = TaskChanges.Field.allCases.map(\.rawValue).joined(separator: ", ")
+        let fields = TaskField.changeable.map(\.name).joined(separator: ", ")
         throw .field(FieldError(field: "changes", message: "is empty; give one or more of \(fields)"))
     }
 

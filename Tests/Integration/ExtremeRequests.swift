@@ -49,8 +49,8 @@ enum ExtremeRequests {
     private static func fields(within parameter: String) -> [String] {
         switch parameter {
         case "filter": TaskFilter.CodingKeys.allCases.map(\.rawValue)
-        case "changes": TaskChanges.Field.allCases.map(\.rawValue)
-        case "tasks", "entries": TaskSpecification.Field.allCases.map(\.rawValue)
+        case "changes": TaskField.changeable.map(\.name)
+        case "tasks", "entries": TaskField.ofJSON.map(\.name)
         case "pieceHashes": PieceHashes.Field.allCases.map(\.rawValue)
         default: []
         }

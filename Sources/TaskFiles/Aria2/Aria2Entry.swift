@@ -44,7 +44,7 @@ struct Aria2Entry {
         try readPlace(into: &task)
         try readIdentity(into: &task, addresses)
         try readPace(into: &task, addresses)
-        task.paused = try flag("pause") ?? false
+        try readOptions(into: &task, addresses)
         if let remoteTime = try flag("remote-time") { task.noMtime = !remoteTime }
         // dld always resumes a partial download, so both values of `continue` are accepted.
         _ = try flag("continue")
@@ -142,7 +142,6 @@ struct Aria2Entry {
         if addresses.contains(where: \.isHTTP) {
             task.headers = headers.map(\.text)
             if try flag("http-no-cache") == true { task.headers += ["Cache-Control: no-cache", "Pragma: no-cache"] }
-            task.userAgent = value("user-agent")?.text
             if let referer = value("referer")?.text {
                 task.referer = referer == "*" ? Self.withoutUser(task.url) : referer
             }
@@ -251,6 +250,22 @@ struct Aria2Entry {
 
     // MARK: - Values
 
+    /// Reads the fields that an option of their own carries.
+    private mutating func readOptions(
+        into task: inout TaskSpecification, _ addresses: [TaskAddress]
+    ) throws(FileError) {
+        var values = UnpackedTask(task)
+        for field in TaskField.all where field.schemes == .all || addresses.contains(where: \.isHTTP) {
+            guard case .option(let name) = field.aria2 else { continue }
+            switch field.syntax {
+            case .text(let path, _): values[keyPath: path] = value(name)?.text
+            case .flag(let path): values[keyPath: path] = try flag(name) ?? false
+            default: break
+            }
+        }
+        task = values.packed
+    }
+
     private mutating func value(_ name: String) -> Text? {
         used.insert(name)
         return options[name]
@@ -286,16 +301,7 @@ struct Aria2Entry {
             let position = headers.indices.contains(index) ? headers[index].position : self.position
             return fault(position, "`header`: \(error.message)", error.code)
         }
-        let names: [String] =
-            switch field {
-            case "output": ["out"]
-            case "directory": ["dir", "out"]
-            case "user": ["http-user", "ftp-user"]
-            case "password": ["http-passwd", "ftp-passwd"]
-            case "userAgent": ["user-agent"]
-            case "proxy": Aria2Option.proxies
-            default: [field]
-            }
+        let names = TaskField.named(field)?.aria2?.names ?? [field]
         guard let name = names.first(where: { used.contains($0) && options[$0] != nil }), let option = options[name]
         else { return fault(position, "`\(field)`: \(error.message)", error.code) }
         return fault(option.position, "`\(name)`: \(error.message)", error.code)

@@ -38,12 +38,10 @@ enum Aria2Option {
 
     static let proxies = ["http-proxy", "https-proxy", "ftp-proxy", "all-proxy"]
 
+    /// The options from which the fields of a task are read, and those that need no field.
     private static let carriedOut: Set<String> = Set(
-        proxies + proxies.flatMap { [$0 + "-user", $0 + "-passwd"] } + [
-            "allow-overwrite", "auto-file-renaming", "checksum", "continue", "dir", "ftp-passwd", "ftp-user", "gid",
-            "header", "http-no-cache", "http-passwd", "http-user", "max-connection-per-server", "max-download-limit",
-            "out", "pause", "referer", "remote-time", "split", "user-agent",
-        ])
+        TaskField.all.flatMap { $0.aria2?.names ?? [] } + proxies.flatMap { [$0 + "-user", $0 + "-passwd"] }
+            + ["continue"])
 
     private static let refused: [String: (harmless: [String], reason: String)] = [
         "ca-certificate": ([], "is not read from here; give --cacert FILE to dlctl, or set tls.ca-file"),

@@ -23,9 +23,9 @@ struct QueueEntryReader {
         keys = kind == .download ? QueueKeys.download : QueueKeys.upload
         template = TaskSpecification(kind: kind, url: "")
         template.batch = batch
-        for value in defaults?.values ?? [] where keys.known.contains(value.name) {
-            take(value, into: &template)
-        }
+        var values = UnpackedTask(template)
+        for value in defaults?.values ?? [] where keys.known.contains(value.name) { take(value, into: &values) }
+        template = values.packed
     }
 
     /// Parses an entry.
@@ -56,7 +56,9 @@ struct QueueEntryReader {
                 mirrors.report("and `mirror` are two names for one thing; give one of them")
                 return nil
             }
-            for option in mapping.values { take(option, into: &task) }
+            var values = UnpackedTask(task)
+            for option in mapping.values { take(option, into: &values) }
+            task = values.packed
             // Digests in the Metalink also replace a default list of digests.
             if task.metalink, mapping["metalink"] != nil, mapping["checksum-url"] == nil { task.checksumURL = nil }
             let required = kind == .download ? ["url"] : ["file", "url"]
@@ -99,79 +101,54 @@ struct QueueEntryReader {
 
     /// Removes the defaults for HTTP from an entry that does not use HTTP, and keeps the entry's own options.
     private func dropDefaultsOfHTTP(from task: inout TaskSpecification, butFor options: YAMLMapping?) {
-        func isDefault(_ name: String) -> Bool { options?[name] == nil }
-        if isDefault("header") { task.headers = [] }
-        if isDefault("cookies") { task.cookies = nil }
-        if isDefault("user-agent") { task.userAgent = nil }
-        if isDefault("referer") { task.referer = nil }
-        if isDefault("method") { task.method = nil }
-        if isDefault("content-type") { task.contentType = nil }
-        if isDefault("form") { task.form = [] }
-        if isDefault("file-field") { task.fileField = nil }
+        var values = UnpackedTask(task)
+        for field in TaskField.all where field.schemes != .all && options?[field.word] == nil {
+            field.reset(in: &values)
+        }
+        task = values.packed
     }
 
-    private func take(_ value: YAMLValue, into task: inout TaskSpecification) {
-        switch value.name {
-        case "url": task.url = value.text("a URL") ?? ""
-        case "metalink": task.metalink = value.flag() ?? false
-        case "mirror", "mirrors": task.mirrors = texts(value, "a URL or a list of URLs").map(\.text)
-        case "output": task.output = value.text("a file name")
-        case "directory": task.directory = value.text("a directory")
-        case "file": task.file = value.text("a path").flatMap { path($0, of: value, to: "upload") }
-        case "method": task.method = value.text("PUT or POST")
-        case "content-type": task.contentType = value.text("a media type")
-        case "form": task.form = fields(value).map(\.line)
-        case "file-field": task.fileField = value.text("a name")
-        case "checksum": task.checksum = value.text("ALGORITHM:HEX")
-        case "checksum-url": task.checksumURL = value.text("a URL")
-        case "connections": task.connections = value.connectionCount()
-        case "header": task.headers = headers(value).map(\.line)
-        case "user": task.user = value.text("a name")
-        case "password-file":
-            task.password = content(value, limit: SecretText.Limit.password).map(SecretText.password)
-        case "cookies": task.cookies = content(value, limit: SecretText.Limit.cookies)
-        case "user-agent": task.userAgent = value.text()
-        case "referer": task.referer = value.text("a URL")
-        case "proxy": task.proxy = value.text("a URL such as http://proxy.example.org:3128")
-        case "cacert": task.caCertificates = content(value, limit: SecretText.Limit.certificates)
-        case "limit": task.limit = value.rate()
-        case "priority": task.priority = value.word() ?? .normal
-        case "now": if value.flag() ?? false { task.priority = .now }
-        case "max-size": task.maxSize = value.size()
-        case "start-at":
-            task.startAt = startAt(value)
-            if task.startAt != nil, let text = value.text(), PointInTime.countsFromNow(text) { task.startAtText = text }
-        case "after-task": task.afterTask = value.taskID()
-        case "on-conflict": task.onConflict = value.word()
-        case "no-mtime": task.noMtime = value.flag() ?? false
-        case "shared": task.shared = value.flag() ?? false
-        case "key": task.key = value.text("a name")
-        case "paused": task.paused = value.flag() ?? false
-        default: break
+    private func take(_ value: YAMLValue, into values: inout UnpackedTask) {
+        guard let field = QueueKeys.field(value.name) else { return }
+        switch field.syntax {
+        case .url(let path): values[keyPath: path] = value.text("a URL") ?? ""
+        case .text(let path, let expected): values[keyPath: path] = value.text(expected)
+        case .method(let path): values[keyPath: path] = value.text("PUT or POST")
+        case .file(let path):
+            values[keyPath: path] = value.text("a path").flatMap { self.path($0, of: value, to: "upload") }
+        case .texts(let path, let expected): values[keyPath: path] = texts(value, expected).map(\.text)
+        case .lines(let path, let lines): values[keyPath: path] = self.lines(lines, of: value).map(\.line)
+        case .contents(let path, let contents):
+            values[keyPath: path] = content(value, limit: contents.limit).map(contents.value)
+        case .flag(let path): values[keyPath: path] = value.flag() ?? false
+        case .size(let path): values[keyPath: path] = value.size()
+        case .rate(let path): values[keyPath: path] = value.rate()
+        case .connections(let path): values[keyPath: path] = value.connectionCount()
+        case .priority(let path): values[keyPath: path] = value.word() ?? .normal
+        case .now(let path): if value.flag() ?? false { values[keyPath: path] = .now }
+        case .conflict(let path): values[keyPath: path] = value.word()
+        case .time(let path, let textPath):
+            values[keyPath: path] = startAt(value)
+            if values[keyPath: path] != nil, let text = value.text(), PointInTime.countsFromNow(text) {
+                values[keyPath: textPath] = text
+            }
+        case .task(let path): values[keyPath: path] = value.taskID()
+        case .none: break
         }
     }
 
-    /// Returns the lines of one header or of a list of headers, each with the value that contains it. `@FILE` stands
-    /// for the lines of a file.
-    private func headers(_ value: YAMLValue) -> [(line: String, value: YAMLValue)] {
-        texts(value, "'Name: value'").flatMap { text, value -> [(line: String, value: YAMLValue)] in
-            guard text.hasPrefix("@") else { return [(text, value)] }
-            let file = content(String(text.dropFirst()), of: value, limit: SecretText.Limit.headers)
-            return file.map(SecretText.headers)?.map { ($0, value) } ?? []
-        }
-    }
-
-    /// Returns the fields of a form, each with the value that contains it. The form is a mapping of names to values, or
-    /// one `NAME=VALUE` or a list of them, where `@FILE` stands for the lines of a file.
-    private func fields(_ value: YAMLValue) -> [(line: String, value: YAMLValue)] {
-        if value.shape == .mapping {
+    /// Returns the lines of a value, each with the value that contains it.
+    private func lines(_ lines: FieldLines, of value: YAMLValue) -> [(line: String, value: YAMLValue)] {
+        // A form may be a mapping of names to values.
+        if lines == .form, value.shape == .mapping {
             let entries = value.entries(atMost: TaskSpecification.Limit.formFields, "a mapping of names to values")
             return entries.compactMap { entry in entry.text().map { ("\(entry.name)=\($0)", entry) } }
         }
-        return texts(value, "'NAME=VALUE'").flatMap { text, value -> [(line: String, value: YAMLValue)] in
+        return texts(value, lines.expected).flatMap { text, value -> [(line: String, value: YAMLValue)] in
+            // `@FILE` stands for the lines of a file.
             guard text.hasPrefix("@") else { return [(text, value)] }
-            let file = content(String(text.dropFirst()), of: value, limit: SecretText.Limit.form)
-            return file.map(SecretText.fields)?.map { ($0, value) } ?? []
+            let file = content(String(text.dropFirst()), of: value, limit: lines.limit)
+            return file.map(SecretText.lines)?.map { ($0, value) } ?? []
         }
     }
 
@@ -232,10 +209,10 @@ struct QueueEntryReader {
         }
         if let index = error.index {
             let values =
-                switch name {
-                case "form": fields(value).map(\.value)
-                case "header": headers(value).map(\.value)
-                default: texts(value, "a URL").map(\.value)
+                if case .lines(_, let lines)? = QueueKeys.field(name)?.syntax {
+                    self.lines(lines, of: value).map(\.value)
+                } else {
+                    texts(value, "a URL").map(\.value)
                 }
             if values.indices.contains(index) { value = values[index] }
         }

@@ -9,17 +9,17 @@ enum QueueKeys {
         (ofUpload + ofDownload + ofBoth).filter { !ofOneEntry.contains($0) }, elsewhere: ofOneEntry,
         "belongs to one entry; a default is for all")
 
-    private static let ofDownload = [
-        "metalink", "mirror", "mirrors", "output", "directory", "checksum", "checksum-url", "connections", "max-size",
-        "on-conflict",
-        "no-mtime", "shared",
-    ]
-    private static let ofUpload = ["file", "method", "content-type", "form", "file-field"]
-    private static let ofBoth = [
-        "url", "header", "user", "password-file", "cookies", "user-agent", "referer", "proxy", "cacert", "priority",
-        "now", "limit", "start-at", "after-task", "key", "paused",
-    ]
-    private static let ofOneEntry = ["url", "mirror", "mirrors", "output", "file", "checksum", "key"]
+    private static let ofDownload = keys(of: TaskField.all.filter { $0.kinds.only == .download })
+    private static let ofUpload = keys(of: TaskField.all.filter { $0.kinds.only == .upload })
+    private static let ofBoth = keys(of: TaskField.all.filter { $0.kinds.only == nil })
+    private static let ofOneEntry = keys(of: TaskField.all.filter { $0.key?.isOfOneEntry == true })
+
+    private static let fields: [String: TaskField] = Dictionary(
+        uniqueKeysWithValues: TaskField.all.flatMap { field in keys(of: [field]).map { ($0, field) } })
+
+    private static func keys(of fields: [TaskField]) -> [String] {
+        fields.flatMap { field in field.key.map { [field.word, $0.alias].compactMap(\.self) } ?? [] }
+    }
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
         var places = Dictionary(uniqueKeysWithValues: elsewhere.map { ($0, place) })
@@ -27,23 +27,12 @@ enum QueueKeys {
         return KeyTable(known, elsewhere: places)
     }
 
+    /// Returns the field with this key.
+    static func field(_ key: String) -> TaskField? { fields[key] }
+
     /// Returns the key in a queue file for a field of ``TaskSpecification``.
-    static func key(ofField field: String) -> String {
-        switch field.prefix(while: { $0 != "[" }) {
-        case "headers": "header"
-        case "password": "password-file"
-        case "caCertificates": "cacert"
-        case "contentType": "content-type"
-        case "fileField": "file-field"
-        case "form": "form"
-        case "userAgent": "user-agent"
-        case "checksumURL": "checksum-url"
-        case "maxSize": "max-size"
-        case "startAt", "startAtText": "start-at"
-        case "afterTask": "after-task"
-        case "onConflict": "on-conflict"
-        case "noMtime": "no-mtime"
-        default: field
-        }
+    static func key(ofField name: String) -> String {
+        guard let field = TaskField.named(name.prefix { $0 != "[" }), field.key?.alias == nil else { return name }
+        return field.word
     }
 }

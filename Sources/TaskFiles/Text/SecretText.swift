@@ -13,22 +13,47 @@ package enum SecretText {
         package static let certificates = TaskSpecification.Limit.certificatesLength + 1
     }
 
-    /// Returns the header lines; empty lines are omitted, and a CR before the LF is removed.
-    package static func headers(_ text: String) -> [String] {
-        lines(text).filter { !$0.isEmpty }
-    }
-
-    /// Returns the form fields, one per line; empty lines are omitted, and a CR before the LF is removed.
-    package static func fields(_ text: String) -> [String] { headers(text) }
+    /// Returns the lines of a file of header lines or form fields; empty lines are omitted, and a CR before the LF is
+    /// removed.
+    package static func lines(_ text: String) -> [String] { split(text).filter { !$0.isEmpty } }
 
     /// Returns the first line, without its line end.
-    package static func password(_ text: String) -> String { lines(text).first ?? "" }
+    package static func password(_ text: String) -> String { split(text).first ?? "" }
 
     /// Splits at LF and removes a CR before it. This works on bytes because CR LF is one `Character`.
-    private static func lines(_ text: String) -> [String] {
+    private static func split(_ text: String) -> [String] {
         text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             let kept = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
             return String(decoding: kept, as: UTF8.self)
+        }
+    }
+}
+
+extension FieldLines {
+    /// The maximum number of bytes of a file of such lines.
+    package var limit: Int {
+        switch self {
+        case .headers: SecretText.Limit.headers
+        case .form: SecretText.Limit.form
+        }
+    }
+}
+
+extension FieldContents {
+    /// The maximum number of bytes of a file.
+    package var limit: Int {
+        switch self {
+        case .password: SecretText.Limit.password
+        case .cookies: SecretText.Limit.cookies
+        case .certificates: SecretText.Limit.certificates
+        }
+    }
+
+    /// Returns the value in the text of a file.
+    package func value(_ text: String) -> String {
+        switch self {
+        case .password: SecretText.password(text)
+        case .cookies, .certificates: text
         }
     }
 }

@@ -139,9 +139,9 @@ extension TaskSpecification {
         let found = file.specification
         task.url = found.url
         task.mirrors += found.mirrors
-        task.checksum = checksum ?? found.checksum
-        task.size = size ?? found.size
-        task.pieceHashes = pieceHashes ?? found.pieceHashes
+        task.checksum = self.checksum ?? found.checksum
+        task.size = self.size ?? found.size
+        task.pieceHashes = self.pieceHashes ?? found.pieceHashes
         return task
     }
 }

@@ -37,66 +37,13 @@ struct Add: DaemonCommand {
             valueName: "file"))
     var inputFile: String?
 
-    @Flag(
-        help: ArgumentHelp(
-            """
-            At each URL lies a Metalink of one file: that file is fetched, from all the places that it names, and held \
-            against its digests. What you say of the file yourself goes first.
-            """))
-    var metalink = false
-
-    @Option(name: .shortAndLong, help: ArgumentHelp("The file's name.", valueName: "name"))
-    var output: String?
-
-    @Option(
-        name: .shortAndLong,
-        help: ArgumentHelp(
-            "The place, beneath the daemon's download directory unless it begins with a slash.", valueName: "dir"))
-    var directory: String?
-
-    @Option(help: ArgumentHelp("The digest that the file must have.", valueName: "algorithm:hex"))
-    var checksum: String?
-
-    @Option(
-        name: .customLong("checksum-url"),
-        help: ArgumentHelp("Where that digest stands, in a list such as SHA256SUMS.", valueName: "url"))
-    var checksumURL: String?
-
-    @Option(
-        name: .customLong("mirror"), parsing: .singleValue,
-        help: ArgumentHelp(
-            """
-            Another URL of the very same file, best first; may be repeated. With a digest of the file the mirrors \
-            are used together; without one a mirror only stands in for a URL that fails.
-            """, valueName: "url"))
-    var mirrors: [String] = []
-
-    @Option(
-        help: ArgumentHelp(
-            "Connections for each task: 1 to 16, or auto for as many as pay. Without it: the daemon's configuration.",
-            valueName: "n|auto"))
-    var connections: ConnectionCount?
-
-    @Option(help: ArgumentHelp("A larger file fails: 500K, 2M, 1.5G.", valueName: "size"))
-    var maxSize: SizeArgument?
-
-    @Option(help: "What becomes of it when the file's name is taken.")
-    var onConflict: ConflictPolicy?
-
-    @Flag(help: "Leave the file's time at the moment of its arrival.")
-    var noMtime = false
-
-    @Flag(
-        help: """
-            Put it into the directory that all users share, and not into your own one there. It does not replace a \
-            file of another user.
-            """)
-    var shared = false
-
+    @OptionGroup var fields: FieldOptions<DownloadFields>
     @OptionGroup var transfer: TransferOptions
     @OptionGroup var global: GlobalOptions
     @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
+
+    private var mirrors: [String] { fields.texts("mirrors") }
 
     func validate() throws {
         let urls = urls
@@ -106,13 +53,15 @@ struct Add: DaemonCommand {
         guard inputFile == nil || urls.isEmpty else {
             throw ValidationError("Give URLs or --input FILE, not both.")
         }
-        guard inputFile == nil || !metalink else {
+        guard inputFile == nil || !fields.isGiven("metalink") else {
             throw ValidationError("--metalink is for URLs; --input knows a Metalink that lies here by its content.")
         }
-        guard checksum == nil || checksumURL == nil else {
+        guard !fields.isGiven("checksum") || !fields.isGiven("checksumURL") else {
             throw ValidationError("Give --checksum or --checksum-url, not both.")
         }
-        let ofOne = [("--output", output != nil), ("--mirror", !mirrors.isEmpty), ("--key", transfer.key != nil)]
+        let ofOne = [
+            ("--output", fields.isGiven("output")), ("--mirror", !mirrors.isEmpty), ("--key", transfer.key != nil),
+        ]
         guard urls.count != 1, let option = ofOne.first(where: { $0.1 })?.0 else { return }
         throw ValidationError("\(option) is for one URL alone.")
     }
@@ -152,20 +101,12 @@ struct Add: DaemonCommand {
             added, batch: batch, wait: transfer.wait ? waitedFor : nil, client: client, isFollowing: isFollowing)
     }
 
-    private func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
-        var task = try transfer.resolve(&input)
-        task.metalink = metalink
-        task.output = output
-        task.directory = directory
-        task.checksum = checksum
-        task.checksumURL = checksumURL
-        task.mirrors = mirrors
-        task.connections = connections
-        task.maxSize = maxSize?.bytes
-        task.onConflict = onConflict
-        task.noMtime = noMtime
-        task.shared = shared
-        return task
+    /// Returns a task without a URL that contains the values of the options.
+    func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
+        var values = UnpackedTask(TaskSpecification(url: ""))
+        try transfer.resolve(&input, into: &values)
+        try fields.resolve(&input, into: &values)
+        return values.packed
     }
 
     private func tasks(_ options: TaskSpecification) throws(Failure) -> [TaskSpecification] {

@@ -34,24 +34,7 @@ struct Upload: DaemonCommand {
     var files: [String] { words.dropLast() }
     var url: String { words.last ?? "" }
 
-    @Option(help: "The request's method; without it PUT, and POST for a form.")
-    var method: Method?
-
-    @Option(
-        name: .customLong("form"), parsing: .singleValue,
-        help: ArgumentHelp(
-            """
-            A field of a form (multipart/form-data) that the file goes in; may be repeated. @FILE or @- reads fields \
-            from there, one a line.
-            """, valueName: "name=value"))
-    var form: [String] = []
-
-    @Option(help: ArgumentHelp("The file's name in the form; without it: file.", valueName: "name"))
-    var fileField: String?
-
-    @Option(help: ArgumentHelp("The media type of the body, or of the file in the form.", valueName: "type"))
-    var contentType: String?
-
+    @OptionGroup var fields: FieldOptions<UploadFields>
     @OptionGroup var transfer: TransferOptions
     @OptionGroup var global: GlobalOptions
     @ParentCommand var root: RootCommand
@@ -65,12 +48,7 @@ struct Upload: DaemonCommand {
 
     func perform(_ context: Context) throws {
         var input = InputText()
-        var options = try transfer.resolve(&input)
-        options.kind = .upload
-        options.method = method?.rawValue
-        options.form = try input.fields(form)
-        options.fileField = fileField
-        options.contentType = contentType
+        let options = try resolve(&input)
         let files = files
         let urls = try urls(of: files)
         let names = FieldNames(urls: urls, files: files)
@@ -93,10 +71,18 @@ struct Upload: DaemonCommand {
         try context.conclude(added, wait: transfer.wait ? added.ids : nil, client: client)
     }
 
+    /// Returns a task without a URL and a file that contains the values of the options.
+    func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
+        var values = UnpackedTask(TaskSpecification(kind: .upload, url: ""))
+        try transfer.resolve(&input, into: &values)
+        try fields.resolve(&input, into: &values)
+        return values.packed
+    }
+
     /// Returns the destination URL of each file.
     func urls(of files: [String]) throws(Failure) -> [String] {
         func refuse(_ message: String) -> Failure { .usage("\(url): \(message)", field: "url") }
-        let isForm = !form.isEmpty || fileField != nil
+        let isForm = fields.isGiven("form") || fields.isGiven("fileField")
         switch UploadPlace(url) {
         case _ where files.count == 1 && isForm: return [url]
         case .file where files.count == 1: return [url]

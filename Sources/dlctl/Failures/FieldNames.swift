@@ -1,3 +1,5 @@
+import TaskModel
+
 /// The command-line names of a call's fields, for error messages that name what the user typed.
 struct FieldNames {
     /// The URLs of the call, in the order of its tasks.
@@ -7,20 +9,16 @@ struct FieldNames {
     /// The files of uploads as typed, in the order of the tasks.
     var files: [String] = []
 
-    private static let options: [String: String] = [
-        "metalink": "--metalink", "output": "--output", "directory": "--directory", "checksum": "--checksum",
-        "checksumURL": "--checksum-url", "connections": "--connections", "headers": "--header",
-        "user": "--user", "password": "--password-file", "userAgent": "--user-agent", "referer": "--referer",
-        "proxy": "--proxy", "caCertificates": "--cacert", "priority": "--priority", "maxSize": "--max-size",
-        "startAt": "--start-at", "startAtText": "--start-at", "afterTask": "--after-task",
-        "onConflict": "--on-conflict", "noMtime": "--no-mtime", "shared": "--shared",
-        "batch": "--batch",
-        "key": "--key", "paused": "--paused", "method": "--method", "contentType": "--content-type",
-        "form": "--form", "fileField": "--file-field", "cookies": "--cookies",
-        "filter.states": "--state", "filter.batch": "--batch", "filter.search": "--search",
-        "filter.owner": "--owner", "limit": "--limit", "newest": "--limit", "after": "--after",
-        "deleteFile": "--delete-file", "prune": "--prune", "dryRun": "--dry-run",
-    ]
+    private static let options: [String: String] = {
+        var options = [
+            "filter.states": "--state", "filter.batch": "--batch", "filter.search": "--search",
+            "filter.owner": "--owner", "limit": "--limit", "newest": "--limit", "after": "--after",
+            "deleteFile": "--delete-file", "prune": "--prune", "dryRun": "--dry-run",
+        ]
+        let words = Set(TaskField.all.filter { $0.option != nil }.map(\.word))
+        for field in TaskField.all where words.contains(field.word) { options[field.name] = "--" + field.word }
+        return options
+    }()
 
     /// Translates an error message of the protocol.
     ///

@@ -88,18 +88,3 @@ extension EntryFeed: Sequence, IteratorProtocol {
         }
     }
 }
-
-extension TaskSpecification {
-    fileprivate var estimatedSize: Int {
-        if isURLAlone { return 2 * url.utf8.count + 400 }
-        let texts = [
-            url, output, directory, file, method, contentType, checksum, checksumURL, user, password, userAgent,
-            referer, proxy, caCertificates, batch, key,
-        ]
-        let bytes =
-            texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } + (headers + mirrors).reduce(0) { $0 + $1.utf8.count + 2 }
-        // Base64 needs no JSON escapes.
-        let base64 = pieceHashes.map { $0.hashes.count / 3 * 4 + 100 } ?? 0
-        return 2 * bytes + base64 + 400
-    }
-}

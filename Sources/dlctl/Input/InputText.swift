@@ -50,31 +50,19 @@ struct InputText {
         }
     }
 
-    /// Returns the header lines of `--header`. `@FILE` and `@-` stand for the lines of a file.
-    mutating func headers(_ options: [String]) throws(Failure) -> [String] {
-        try lines(options, of: "--header", limit: SecretText.Limit.headers, SecretText.headers)
-    }
-
-    /// Returns the form fields of `--form`. `@FILE` and `@-` stand for the fields in a file, one per line.
-    mutating func fields(_ options: [String]) throws(Failure) -> [String] {
-        try lines(options, of: "--form", limit: SecretText.Limit.form, SecretText.fields)
-    }
-
-    /// Returns the password in the file that `--password-file` names.
-    mutating func password(_ path: String) throws(Failure) -> String {
-        SecretText.password(try readText(path, for: "--password-file", limit: SecretText.Limit.password))
-    }
-
-    private mutating func lines(
-        _ options: [String], of name: String, limit: Int, _ split: (String) -> [String]
-    ) throws(Failure) -> [String] {
+    /// Returns the lines that the values of an option consist of. `@FILE` and `@-` stand for the lines of a file.
+    ///
+    /// - Parameters:
+    ///   - name: the option as typed.
+    ///   - limit: the maximum size of a file in bytes.
+    mutating func lines(_ values: [String], of name: String, limit: Int) throws(Failure) -> [String] {
         var lines: [String] = []
-        for option in options {
-            guard option.hasPrefix("@") else {
-                lines.append(option)
+        for value in values {
+            guard value.hasPrefix("@") else {
+                lines.append(value)
                 continue
             }
-            lines += split(try readText(String(option.dropFirst()), for: name, limit: limit))
+            lines += SecretText.lines(try readText(String(value.dropFirst()), for: name, limit: limit))
         }
         return lines
     }

@@ -5,7 +5,7 @@ import Testing
 struct SecretTextTests {
     @Test("header lines lose their line ends, and empty lines fall away")
     func headers() {
-        #expect(SecretText.headers("A: b\r\nC: d\n\n\r\nE: f") == ["A: b", "C: d", "E: f"])
+        #expect(SecretText.lines("A: b\r\nC: d\n\n\r\nE: f") == ["A: b", "C: d", "E: f"])
     }
 
     @Test("a password is the first line, with its spaces")

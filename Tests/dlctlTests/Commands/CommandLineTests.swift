@@ -65,17 +65,20 @@ import Testing
     func mirrors() throws {
         let arguments = ["add", "--mirror", "http://b/1", "--mirror=http://c/1", "--connections", "4", "http://a/1"]
         let command = try #require(try RootCommand.parseAsRoot(ArgumentRuns.join(arguments)) as? Add)
-        #expect(command.mirrors == ["http://b/1", "http://c/1"])
+        var input = InputText()
+        #expect(try command.resolve(&input).mirrors == ["http://b/1", "http://c/1"])
         #expect(command.urls == ["http://a/1"])
-        #expect(command.connections == .exactly(4))
-        #expect(try parse("add", "--connections", "auto", "http://a/1", as: Add.self).connections == .auto)
+        #expect(try command.resolve(&input).connections == .exactly(4))
+        let automatic = try parse("add", "--connections", "auto", "http://a/1", as: Add.self)
+        #expect(try automatic.resolve(&input).connections == .auto)
     }
 
     @Test("several Metalinks may be named at once, and none is when nothing is said")
     func metalink() throws {
         let command = try parse("add", "--metalink", "http://a/1.meta4", "http://a/2.meta4", as: Add.self)
-        #expect(command.metalink && command.urls == ["http://a/1.meta4", "http://a/2.meta4"])
-        #expect(try parse("add", "http://a/1.meta4", as: Add.self).metalink == false)
+        var input = InputText()
+        #expect(try command.resolve(&input).metalink && command.urls == ["http://a/1.meta4", "http://a/2.meta4"])
+        #expect(try parse("add", "http://a/1.meta4", as: Add.self).resolve(&input).metalink == false)
     }
 
     @Test("set names what changes, and none takes back")
@@ -146,13 +149,13 @@ import Testing
         let joined = ArgumentRuns.join(arguments)
         #expect(joined.count == 4)
         let many = try #require(try RootCommand.parseAsRoot(joined) as? SetCommand)
-        #expect(many.selection.arguments.ids.count == 2_000 && many.priority == .low)
+        var input = InputText()
+        #expect(try many.selection.arguments.ids.count == 2_000 && many.changes(&input).priority == .set(.low))
     }
 
     @Test("a limit is a rate")
     func limit() throws {
         let command = try parse("add", "--limit", "1.5M", "http://a/1", as: Add.self)
-        #expect(command.transfer.limit?.bytesPerSecond == 3 << 19)
         var input = InputText()
         #expect(try command.transfer.resolve(&input).limit == 3 << 19)
     }
@@ -225,12 +228,15 @@ import Testing
         let file = try directory.write("b=2\r\n\nc=3=4\n", to: "fields")
         let arguments = ["upload", "--form", "a=1", "--form", "@\(file)", "--file-field", "image", "f", "http://a/"]
         let command = try #require(try RootCommand.parseAsRoot(arguments) as? Upload)
-        #expect(command.method == nil && command.fileField == "image")
         var input = InputText()
-        #expect(try input.fields(command.form) == ["a=1", "b=2", "c=3=4"])
+        let task = try command.resolve(&input)
+        #expect(task.kind == .upload && task.method == nil && task.fileField == "image")
+        #expect(task.form == ["a=1", "b=2", "c=3=4"])
         let put = try #require(try RootCommand.parseAsRoot(["upload", "--method", "put", "f", "u"]) as? Upload)
-        #expect(put.method == .put)
-        #expect(throws: Failure.self) { try input.fields(["@\(directory.file("none"))"]) }
+        #expect(try put.resolve(&input).method == "PUT")
+        let missing = ["upload", "--form", "@\(directory.file("none"))", "f", "http://a/"]
+        let unreadable = try #require(try RootCommand.parseAsRoot(missing) as? Upload)
+        #expect(throws: Failure.self) { try unreadable.resolve(&input) }
     }
 
     @Test("cookies are read from their file")

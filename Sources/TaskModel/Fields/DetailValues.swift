@@ -1,0 +1,76 @@
+/// The rarely used options of a ``TaskSpecification``, which reads and writes them under the same names.
+///
+/// ``TaskField/all`` declares each of them.
+public struct DetailValues: Sendable, Equatable {
+    public static let `default` = DetailValues()
+
+    /// Download: whether the URL points to a Metalink (RFC 5854), whose described file is then downloaded. Options of
+    /// the task take precedence over those of the Metalink.
+    public var metalink: Bool = false
+    /// Download: other URLs of the identical file, in order of preference. Bytes from several sources are combined only
+    /// if a digest of the whole file is known. Without a digest a mirror replaces a failing URL, and the download
+    /// restarts from the beginning.
+    public var mirrors: [String] = []
+    /// Upload: the absolute path of the source.
+    public var file: String?
+    /// Upload: `PUT` or `POST`. The default is `POST` for a form, otherwise `PUT`.
+    public var method: String?
+    /// Upload: the media type of the body, or of the file in a form.
+    public var contentType: String?
+    /// Upload: the form fields sent before the file (`multipart/form-data`, RFC 7578), each `NAME=VALUE`.
+    public var form: [String] = []
+    /// Upload: the name of the file's form field. The default is `file`. Setting it makes the upload a form even
+    /// without other fields.
+    public var fileField: String?
+    /// The expected digest, `ALGORITHM:HEX`; see ``Checksum``.
+    public var checksum: String?
+    /// Download: the URL of a list of digests, such as a `SHA256SUMS` file. It is an alternative to ``checksum``.
+    public var checksumURL: String?
+    /// Download: the known size of the file in bytes.
+    public var size: Int64?
+    /// Download: the digests of the file's pieces.
+    public var pieceHashes: PieceHashes?
+    /// Download: the number of connections. The default comes from the configuration.
+    public var connections: ConnectionCount?
+    /// The rate limit in bytes per second. By default only the daemon's limits apply.
+    public var limit: Int64?
+    /// Extra request header lines, each `Name: value`.
+    public var headers: [String] = []
+    public var user: String?
+    public var password: String?
+    /// Cookies in Netscape file format. Each cookie is sent only to the hosts and paths that it names.
+    public var cookies: String?
+    public var userAgent: String?
+    public var referer: String?
+    /// The proxy URL: `http://`, `https://`, `socks5://` or `socks5h://` with host and port.
+    public var proxy: String?
+    /// PEM text with the CA certificates to trust instead of the system's.
+    public var caCertificates: String?
+    /// The maximum size in bytes. A larger response body fails with `too-large`.
+    public var maxSize: Int64?
+    /// The earliest start, in milliseconds since 1970. The task waits until then.
+    public var startAt: Milliseconds?
+    /// Queue file entry: the original text of ``startAt``, where it is relative to the time of reading (`22:00`,
+    /// `+2h`). Applying a file again with the same text does not postpone the start.
+    public var startAtText: String?
+    /// The dependency: the task waits until this one has completed.
+    public var afterTask: TaskID?
+    public var onConflict: ConflictPolicy?
+    /// Whether the file keeps its time of arrival as its modification time, instead of the time given by the server.
+    public var noMtime: Bool = false
+    /// Whether the task is added in the paused state.
+    public var paused: Bool = false
+    /// Download: whether a relative directory is beneath the common directory, which holds files of other owners too,
+    /// instead of the owner's directory. It is used only when the task is added; afterwards the directory contains the
+    /// result.
+    public var shared: Bool = false
+    /// The group ids of the user who added the task. They determine the user's read and write permissions. Stored with
+    /// the secrets; not a JSON field.
+    package var groups: [UInt32] = []
+    /// Upload, in `task.add` only: the index, from 0, of the open file of the last `source.receive` that is ``file``.
+    /// The daemon uses this file descriptor where the user's permissions for the path are insufficient or unknown.
+    public var descriptor: Int?
+    /// Upload: the name under which the daemon keeps the open file that a client passed. Stored with the secrets; not a
+    /// JSON field.
+    package var passedSource: String?
+}
