@@ -24,6 +24,10 @@ extension TaskSpecification: Codable {
     /// Encodes only the values that differ from the defaults.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: AnyKey.self)
+        if isURLAlone {
+            try container.encode(url, forKey: AnyKey(stringValue: "url"))
+            return
+        }
         var values = UnpackedTask(self)
         let fields = isPlain ? TaskField.ofPlainTasks : TaskField.ofJSON
         for field in fields where field.operations.isSet(&values) || field.isRequired {
