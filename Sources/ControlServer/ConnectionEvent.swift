@@ -54,7 +54,7 @@ enum ConnectionEvent {
     case lineDeadlinePassed
     /// The time for reading what was written has passed.
     case stallDeadlinePassed
-    /// No further line is to be accepted.
+    /// The order to accept no further line.
     case drain
 }
 

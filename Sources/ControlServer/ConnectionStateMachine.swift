@@ -16,7 +16,7 @@ struct ConnectionStateMachine {
     /// The state of the connection as a whole.
     enum Lifecycle: Int {
         case open
-        /// No further line is accepted; the connection ends after the current request.
+        /// The state in which no further line is accepted; the connection ends after the current request.
         case draining
         /// Nothing more is written; the connection closes once all writes have ended.
         case ending

@@ -140,8 +140,8 @@ extension TaskQueue {
     /// - Parameters:
     ///   - batch: as for ``beginStagedBatch(batch:by:)``.
     ///   - receipt: as for ``commitStagedBatch(_:prune:dryRun:receipt:by:)``.
-    ///   - validatesPlaces: Whether to refuse entries whose place is unusable. Otherwise their tasks wait for the place.
-    ///     This suits callers without a person who reads the refusal.
+    ///   - validatesPlaces: Whether to refuse entries whose place is unusable. Otherwise their tasks wait for the
+    ///     place, which suits callers without a person who reads the refusal.
     /// - Throws: ``QueueError``. The error of a field names it in the form `entries[3].url`.
     package func apply(
         _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, validatesPlaces: Bool = false,

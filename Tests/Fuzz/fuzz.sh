@@ -47,12 +47,13 @@ fi
 
 # The parsers as they stand, without the rest of the library: what would bring libcurl along is left out.
 transfer=$root/Sources/Transfer
-mapfile -t sources < <(grep -LE '^import (Curl|Crypto)$' "$transfer"/Messages/*.swift)
+mapfile -t sources < <(grep -LE '^import (Curl|Crypto)$' "$transfer"/HTTP/*.swift)
 sources+=(
     "$transfer"/Authentication/AuthenticationOffer{,Parser}.swift
-    "$transfer"/Caching/{CacheControl,CacheJudgement,CachePolicy,CachedResponse,CachedResponse+Freshness}.swift
+    "$transfer"/Messages/{CachePolicy,URLRedaction}.swift
+    "$transfer"/Support/CopyOnWrite.swift
+    "$transfer"/Caching/{CacheControl,CacheJudgement,CachedResponse,CachedResponse+Freshness}.swift
     "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
-    "$transfer"/Files/FileDigest.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
     "$root"/Sources/TaskFiles/Text/{FileError,FileNote,FileText}.swift
     "$root"/Sources/TaskFiles/QueueFiles/QueueEntry.swift
@@ -71,9 +72,9 @@ if newer "$work/modules/HTTPTypes.swiftmodule" "$checkouts"/swift-http-types/Sou
         -emit-module-path modules/HTTPTypes.swiftmodule -c -o HTTPTypes.o \
         "$checkouts"/swift-http-types/Sources/HTTPTypes/*.swift)
 fi
-if newer "$work/modules/TaskModel.swiftmodule" "$root"/Sources/TaskModel/*.swift "$0"; then
+if newer "$work/modules/TaskModel.swiftmodule" "$root"/Sources/TaskModel/*/*.swift "$0"; then
     (cd "$work" && "$swiftc" "${flags[@]}" -whole-module-optimization -module-name TaskModel \
-        -emit-module-path modules/TaskModel.swiftmodule -c -o TaskModel.o "$root"/Sources/TaskModel/*.swift)
+        -emit-module-path modules/TaskModel.swiftmodule -c -o TaskModel.o "$root"/Sources/TaskModel/*/*.swift)
 fi
 if newer "$work/fuzz" "${sources[@]}" "$work/HTTPTypes.o" "$work/TaskModel.o" "$root/Sources/CLinux/include" "$0"; then
     (cd "$work" && "$swiftc" "${flags[@]}" -whole-module-optimization -use-ld=lld -module-name Fuzz -I modules -I modules/CLinux \

@@ -3,13 +3,6 @@ import Glibc
 import TaskModel
 
 struct Upload: DaemonCommand {
-    enum Method: String, CaseIterable, ExpressibleByArgument {
-        case put = "PUT"
-        case post = "POST"
-
-        init?(argument: String) { self.init(rawValue: argument.uppercased()) }
-    }
-
     static let configuration = CommandConfiguration(
         abstract: "Queues uploads and prints their ids, one a line.",
         usage: "dlctl upload [<options>] <file> ... <url>",

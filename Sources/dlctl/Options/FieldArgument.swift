@@ -13,7 +13,7 @@ enum FieldArgument {
     case priority(Option<TaskPriority>)
     case conflict(Option<ConflictPolicy?>)
     case task(Option<TaskID?>)
-    case method(Option<Upload.Method?>)
+    case method(Option<UploadMethod?>)
     case newRate(Option<ChangeArgument<RateArgument>?>)
     case newConnections(Option<ChangeArgument<ConnectionCount>?>)
     case newPriority(Option<TaskPriority?>)
@@ -71,7 +71,7 @@ enum FieldArgument {
         case .priority: .priority(try container.decode(Option<TaskPriority>.self, forKey: key))
         case .conflict: .conflict(try container.decode(Option<ConflictPolicy?>.self, forKey: key))
         case .task: .task(try container.decode(Option<TaskID?>.self, forKey: key))
-        case .method: .method(try container.decode(Option<Upload.Method?>.self, forKey: key))
+        case .method: .method(try container.decode(Option<UploadMethod?>.self, forKey: key))
         case .newRate: .newRate(try container.decode(Option<ChangeArgument<RateArgument>?>.self, forKey: key))
         case .newConnections:
             .newConnections(try container.decode(Option<ChangeArgument<ConnectionCount>?>.self, forKey: key))

@@ -103,7 +103,7 @@ package final class TaskField: Sendable {
         case httpTarget
     }
 
-    /// What of the value must not be shown.
+    /// The part of the value that must not be shown.
     enum Secrecy: Sendable {
         case none
         /// The secrets in each URL of the value.
@@ -119,7 +119,7 @@ package final class TaskField: Sendable {
         case ifAbsent
         /// The entry takes the value if it has none of the fields of this group.
         case together(Group)
-        /// As ``ifAbsent``; where both have a directory, that of the entry may lie beneath the other.
+        /// The rule of ``ifAbsent``; where both have a directory, that of the entry may lie beneath the other.
         case nested
 
         enum Group: Sendable, CaseIterable { case login, start, digest }

@@ -6,13 +6,13 @@ package enum FieldSyntax: Sendable {
     case url(FieldPath<String>)
     /// A text. `expected` describes it in error messages.
     case text(FieldPath<String?>, expected: String)
-    /// One of the methods of an upload.
+    /// A method of an upload.
     case method(FieldPath<String?>)
     /// A path of a local file, which a queue file gives relative to itself.
     case file(FieldPath<String?>)
-    /// One text or several.
+    /// A list of at least one text.
     case texts(FieldPath<[String]>, expected: String)
-    /// One line or several, any of which may be `@FILE` for the lines of a file.
+    /// A list of at least one line, any of which may be `@FILE` for the lines of a file.
     case lines(FieldPath<[String]>, FieldLines)
     /// The name of a file whose contents are the value.
     case contents(FieldPath<String?>, FieldContents)
@@ -27,7 +27,7 @@ package enum FieldSyntax: Sendable {
     /// A point in time. Where it is relative to the time of reading, its text is kept too.
     case time(FieldPath<Milliseconds?>, text: FieldPath<String?>)
     case task(FieldPath<TaskID?>)
-    /// No syntax: the value comes by JSON or from the daemon itself.
+    /// The absence of a syntax: the value comes by JSON or from the daemon itself.
     case none
 }
 
