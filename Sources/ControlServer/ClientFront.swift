@@ -149,8 +149,8 @@ final class ClientLink: Sendable {
 
     /// Sets the function that is notified of refused files.
     ///
-    /// - Parameter notify: called once the front has stopped reading from the client because the client sent unrequested
-    ///   open files; `nil` to remove the function.
+    /// - Parameter notify: called once the front has stopped reading from the client because the client sent
+    ///   unrequested open files; `nil` to remove the function.
     func whenFilesAreRefused(_ notify: (@Sendable () -> Void)?) {
         let isThere = refusal.withLock { refusal in
             refusal.notify = notify

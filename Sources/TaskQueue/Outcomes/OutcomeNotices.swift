@@ -10,8 +10,8 @@ struct OutcomeNotices {
 
     /// Records a conclusion.
     ///
-    /// - Returns: Whether its error is to be reported. An unavailable network is reported by ``networkIsAway()``, a disk
-    ///   problem once per task, and an exhausted quota once per owner.
+    /// - Returns: Whether its error is to be reported. An unavailable network is reported by ``networkIsAway()``, a
+    ///   disk problem once per task, and an exhausted quota once per owner.
     mutating func isNews(_ outcome: TaskConclusion, of record: TaskRecord) -> Bool {
         guard outcome.error != nil else { return false }
         return switch outcome.standing.reason {

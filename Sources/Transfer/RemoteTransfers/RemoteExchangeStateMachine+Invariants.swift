@@ -1,7 +1,8 @@
 /// The invariants of an exchange with a file server.
 ///
 /// 1. *Every step ends once.* Its end is reported by one action, after which no event of it has an effect.
-/// 2. *Every pause ends.* The owner of each reason is named at ``RemotePause``. Only a suspension outlives a connection.
+/// 2. *Every pause ends.* The owner of each reason is named at ``RemotePause``. Only a suspension outlives a
+///    connection.
 /// 3. *Bytes pass only while libcurl is at work for a step that carries a file.*
 /// 4. *The server's host key is judged before anything else.* A step with an SFTP server does not connect without a
 ///    check.
