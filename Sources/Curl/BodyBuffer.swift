@@ -50,7 +50,7 @@ package struct BodyBuffer: ~Copyable {
         UnsafeMutableRawBufferPointer(rebasing: memory[count..<count + taken])
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<taken]))
         count += taken
-        pace.note(taken, now: now)
+        pace.record(taken, now: now)
         return taken
     }
 
@@ -65,15 +65,15 @@ package struct BodyBuffer: ~Copyable {
         for length: Int, within largest: Int, _ now: MonotonicTime
     ) -> UnsafeMutableRawBufferPointer? {
         guard let memory else {
-            let first = pool.take(min(max(length, nextSize), largest))
+            let first = pool.acquire(min(max(length, nextSize), largest))
             memory = first
             begun = now
             return first
         }
         if isRecent(now), length > memory.count - count, memory.count < largest {
-            let larger = pool.take(min(count + length, largest))
+            let larger = pool.acquire(min(count + length, largest))
             larger.copyMemory(from: bytes)
-            pool.give(memory)
+            pool.release(memory)
             self.memory = larger
             return larger
         }
@@ -85,11 +85,11 @@ package struct BodyBuffer: ~Copyable {
 
     /// Discards the buffered bytes, which have been written, and returns the memory to the pool.
     package mutating func didWrite(now: MonotonicTime) {
-        if let memory = take(now: now) { pool.give(memory) }
+        if let memory = detachMemory(now: now) { pool.release(memory) }
     }
 
     /// Transfers ownership of the memory with the buffered bytes to the caller, who must return it to the pool.
-    package mutating func take(now: MonotonicTime) -> UnsafeMutableRawBufferPointer? {
+    package mutating func detachMemory(now: MonotonicTime) -> UnsafeMutableRawBufferPointer? {
         // A fast body continues with a buffer of the same size.
         nextSize = count > 0 && count == memory?.count && isRecent(now) ? count : BufferPool.smallestSize
         defer {
@@ -101,7 +101,7 @@ package struct BodyBuffer: ~Copyable {
 
     /// Discards the buffered bytes and returns the memory to the pool.
     package mutating func release() {
-        if let memory { pool.give(memory) }
+        if let memory { pool.release(memory) }
         memory = nil
         count = 0
     }

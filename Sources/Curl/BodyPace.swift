@@ -19,7 +19,7 @@ struct BodyPace {
     /// The number of bytes received in a quarter of a second, at least.
     var quarter: Int { max(lastQuarter ?? 0, bytes / 4) }
 
-    mutating func note(_ count: Int, now: MonotonicTime) {
+    mutating func record(_ count: Int, now: MonotonicTime) {
         let elapsed = begun.map { now.milliseconds(since: $0) } ?? 0
         if elapsed >= Self.period {
             lastQuarter = bytes / Int(clamping: elapsed / (Self.period / 4))

@@ -43,7 +43,7 @@ package final class BufferPool {
     ///
     /// - Parameter count: the number of bytes to make room for, at most the largest size. The buffer is no larger than
     ///   that even if `count` is.
-    package func take(_ count: Int = bufferSize) -> UnsafeMutableRawBufferPointer {
+    package func acquire(_ count: Int = bufferSize) -> UnsafeMutableRawBufferPointer {
         let sizeClass = Self.sizeClass(of: count)
         guard let buffer = shelves[sizeClass].free.popLast() else {
             return .allocate(byteCount: Self.size(of: sizeClass), alignment: 16)
@@ -53,7 +53,7 @@ package final class BufferPool {
     }
 
     /// - Parameter buffer: a buffer taken from a pool.
-    package func give(_ buffer: UnsafeMutableRawBufferPointer) {
+    package func release(_ buffer: UnsafeMutableRawBufferPointer) {
         let sizeClass = Self.sizeClass(of: buffer.count)
         if shelves[sizeClass].free.count < max(Self.keptBuffers, Self.keptBytes / buffer.count) {
             shelves[sizeClass].free.append(buffer)

@@ -38,7 +38,7 @@ final class CallMark: Sendable {
         // thread sees that it sleeps.
         self.step.store(step &+ 1, ordering: .sequentiallyConsistent)
         Watchman.shared?.wake()
-        defer { leave() }
+        defer { exit() }
         return body()
     }
 
@@ -46,7 +46,7 @@ final class CallMark: Sendable {
     ///
     /// - Returns: whether to call ``enter()`` at the end of the callback.
     @discardableResult
-    func leave() -> Bool {
+    func exit() -> Bool {
         let step = step.load(ordering: .relaxed)
         guard step & 1 == 1 else { return false }
         self.step.store(step &+ 1, ordering: .releasing)
@@ -83,7 +83,7 @@ final class CallMark: Sendable {
     func remove(_ socket: Int32) { sockets.withLock { $0[socket] = nil } }
 
     /// Returns whether a connection was ended under libcurl since the last call.
-    func takeEnd() -> Bool {
+    func drainEnd() -> Bool {
         wasEnded.load(ordering: .relaxed) && wasEnded.exchange(false, ordering: .acquiring)
     }
 
@@ -103,7 +103,7 @@ final class CallMark: Sendable {
     }
 
     /// Returns the number of bytes that have been read from each socket.
-    func taken() -> [Int32: UInt64] {
+    func drain() -> [Int32: UInt64] {
         sockets.withLock { $0.compactMapValues(\.identity.taken) }
     }
 

@@ -29,7 +29,7 @@ package enum CurlLibrary {
 
     /// Whether libcurl uses libssh2. With it, a callback of this program decides on every server's key before
     /// authentication (`CURLOPT_SSH_HOSTKEYFUNCTION`, since 7.84.0).
-    package static var judgesHostKeys: Bool {
+    package static var evaluatesHostKeys: Bool {
         ccurl_ssh_library().map { String(cString: $0).hasPrefix("libssh2/") } ?? false
     }
 

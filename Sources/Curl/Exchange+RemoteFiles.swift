@@ -14,9 +14,9 @@ struct ExchangeWatch {
 }
 
 extension Exchange {
-    /// Lets the handler decide on the SSH server's key before authentication (``ExchangeHandler/judge(hostKey:on:)``).
+    /// Lets the handler decide on the SSH server's key before authentication (``ExchangeHandler/evaluate(hostKey:on:)``).
     /// Without this, libcurl accepts any key.
-    package func judgesHostKey() throws(CurlError) {
+    package func evaluatesHostKey() throws(CurlError) {
         // `ssh_getsock` of libcurl 7.88 requests both directions, whether or not the transfer is paused.
         watchesWhilePaused = true
         limitsReceipts = true
@@ -89,7 +89,7 @@ extension Exchange {
         guard let context, let bytes else { return Int32(CURLKHMATCH_MISMATCH.rawValue) }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             let key = UnsafeRawBufferPointer(start: bytes, count: count)
-            let isTrusted = !exchange.hasEnded && exchange.handler.judge(hostKey: key, on: exchange)
+            let isTrusted = !exchange.hasEnded && exchange.handler.evaluate(hostKey: key, on: exchange)
             let match = isTrusted ? CURLKHMATCH_OK : CURLKHMATCH_MISMATCH
             return Int32(match.rawValue)
         }

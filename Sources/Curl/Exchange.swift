@@ -8,25 +8,8 @@ package final class Exchange {
     package let id: Int
     package var easy: EasyHandle
     package let handler: any ExchangeHandler
-    /// The time at which a byte was last received or sent, or at which the last pause ended.
-    package internal(set) var lastActivity: MonotonicTime
-    /// The time without activity after which the exchange counts as stalled, in milliseconds; 0 for never.
-    package var stallTimeout: Int64 = 0
-    /// The number of body bytes that must be received within ``stallTimeout`` once the first byte was; fewer are a
-    /// stall too.
-    package var leastBytes: Int64 = 0
-    /// The time from the first line of a response until its head must be complete, in milliseconds, not counting time
-    /// during which bytes are sent; 0 for no limit. No single line counts as a stall by itself.
-    package var headTimeout: Int64 = 0
-    /// The time of the first line of a head that is not complete yet.
-    private var headBegun: MonotonicTime?
-    /// Whether the final head is complete; further lines are trailers.
-    private var isHeadWhole = false
-    /// Whether the exchange has more to send to a peer that has already responded and accepts no bytes. Received bytes
-    /// then do not count as activity.
-    package var isWaitingToSend = false
-    /// The start of the current counting period, and the bytes received in it.
-    private var window: (begun: MonotonicTime, bytes: Int64)?
+    /// The times by which a stall is detected.
+    package var activity: ExchangeActivity
     /// The directions that the handler has paused, in which no byte is expected.
     var pausedDirections: Int32 = 0
     /// Whether the handler was notified of the end; it receives no further calls.
@@ -53,17 +36,12 @@ package final class Exchange {
     /// with a TLS library other than OpenSSL.
     package private(set) var lacksEndOfTLS = false
     private let errorText = ErrorText()
-    /// The number of calls in a row of ``forgive(_:)`` without activity in between, and the last activity that the
-    /// latest call has set.
-    private var forgivings = 0
-    private var forgivenUntil: MonotonicTime?
-    private static let mostForgivings = 30
 
     init(id: Int, handler: any ExchangeHandler, loop: LoopCore) throws(CurlError) {
         self.id = id
         self.handler = handler
         self.loop = loop
-        lastActivity = loop.now
+        activity = ExchangeActivity(now: loop.now)
         easy = try EasyHandle()
         try errorText.attach(to: easy)
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -83,18 +61,15 @@ package final class Exchange {
     package var failureText: String? { errorText.text }
 
     /// Lets the handler decide on a connection's server certificates before a byte of the request is sent
-    /// (``ExchangeHandler/judge(_:on:)``).
-    package func judgesCertificates() throws(CurlError) {
+    /// (``ExchangeHandler/evaluate(_:on:)``).
+    package func evaluatesCertificates() throws(CurlError) {
         try easy.set(.certificateInformation, to: true)
         let context = Unmanaged.passUnretained(self).toOpaque()
         try CurlError.check(ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context))
     }
 
     /// Records that the final head of the response is complete.
-    package func noteHead() {
-        isHeadWhole = true
-        headBegun = nil
-    }
+    package func recordHead() { activity.headCompleted() }
 
     /// Checks how the connection ends, for a response that ends with its connection. libcurl 7.88 takes a TCP FIN for
     /// an orderly end within TLS too, and anyone on the network can send one. Call it when the head is complete.
@@ -105,60 +80,22 @@ package final class Exchange {
         _ = ccurl_set_progress_callback(easy.raw, Self.tlsProgress, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Returns whether fewer bytes than required were received, or the head takes too long. Call it periodically.
-    func drips() -> Bool {
-        if headTimeout > 0, pausedDirections == 0, let headBegun,
-            loop.now.milliseconds(since: headBegun) >= headTimeout
-        {
-            return true
-        }
-        guard leastBytes > 0, pausedDirections == 0, let window else {
-            window = nil
+    /// Returns whether the exchange has stalled. Call it periodically.
+    func isStalled() -> Bool {
+        recordAcknowledged()
+        guard pausedDirections == 0 else {
+            activity.paused()
             return false
         }
-        guard loop.now.milliseconds(since: window.begun) >= stallTimeout else { return false }
-        self.window = (loop.now, 0)
-        return window.bytes < leastBytes
-    }
-
-    /// Excludes a period in which the loop was busy elsewhere from the stall detection.
-    ///
-    /// Such periods are not excluded indefinitely without a byte in between, because the peer of this exchange may be
-    /// the one that keeps the loop busy.
-    func forgive(_ milliseconds: Int64) {
-        forgivings = lastActivity == forgivenUntil ? forgivings + 1 : 1
-        guard forgivings <= Self.mostForgivings else { return }
-        lastActivity = lastActivity.advanced(milliseconds: milliseconds)
-        forgivenUntil = lastActivity
-        if let begun = window?.begun { window?.begun = begun.advanced(milliseconds: milliseconds) }
-        headBegun = headBegun?.advanced(milliseconds: milliseconds)
+        return activity.isStalled(at: loop.now)
     }
 
     /// Counts acknowledged bytes of an upload as activity. On a slow path, libcurl hands bytes to the kernel long
     /// before they are sent.
-    func noteAcknowledged() {
+    private func recordAcknowledged() {
         guard hasAskedForBytes, let count = socket?.acknowledged, count != acknowledged else { return }
         acknowledged = count
-        noteSending()
-    }
-
-    private func noteSending() {
-        lastActivity = loop.now
-        window = nil
-        if headBegun != nil { headBegun = loop.now }
-    }
-
-    private func noteHeaderLine() {
-        if !isWaitingToSend { lastActivity = loop.now }
-        if isHeadWhole { return count(0) }
-        headBegun = headBegun ?? loop.now
-    }
-
-    private func count(_ bytes: Int) {
-        receipts?.noteReceived(bytes)
-        guard leastBytes > 0 else { return }
-        if window == nil { window = (loop.now, 0) }
-        window?.bytes += Int64(bytes)
+        activity.bytesSent(at: loop.now)
     }
 
     private func didPause(_ direction: Int32) {
@@ -171,8 +108,7 @@ package final class Exchange {
         guard pausedDirections != 0 else { return }
         pausedDirections = 0
         if watchesWhilePaused, let socket { loop.unmute(socket.descriptor) }
-        lastActivity = loop.now
-        if headBegun != nil { headBegun = loop.now }
+        activity.resumed(at: loop.now)
         setPause(CURLPAUSE_CONT)
         loop.scheduleWatch()
     }
@@ -197,12 +133,12 @@ package final class Exchange {
     private static let write: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
-            let isInside = exchange.loop.mark.leave()
+            let isInside = exchange.loop.mark.exit()
             defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(UInt32.max) }
-            if !exchange.isWaitingToSend { exchange.lastActivity = exchange.loop.now }
             let length = size * count
-            exchange.count(length)
+            exchange.activity.bodyReceived(length, at: exchange.loop.now)
+            exchange.receipts?.recordReceived(length)
             switch exchange.handler.receive(UnsafeRawBufferPointer(start: bytes, count: length), on: exchange) {
             case .accepted: return length
             case .refused: return Int(UInt32.max)
@@ -216,10 +152,10 @@ package final class Exchange {
     private static let header: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
-            let isInside = exchange.loop.mark.leave()
+            let isInside = exchange.loop.mark.exit()
             defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(UInt32.max) }
-            exchange.noteHeaderLine()
+            exchange.activity.headerLineReceived(at: exchange.loop.now)
             let length = size * count
             let line = UnsafeRawBufferPointer(start: bytes, count: length)
             return exchange.handler.receiveHeader(line, on: exchange) ? length : Int(UInt32.max)
@@ -236,15 +172,15 @@ package final class Exchange {
     private static let read: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
-            let isInside = exchange.loop.mark.leave()
+            let isInside = exchange.loop.mark.exit()
             defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(CURL_READFUNC_ABORT) }
-            exchange.noteSending()
+            exchange.activity.bytesSent(at: exchange.loop.now)
             exchange.hasAskedForBytes = true
             let space = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             switch exchange.handler.fill(space, on: exchange) {
             case .filled(let count):
-                exchange.receipts?.noteSent(count)
+                exchange.receipts?.recordSent(count)
                 return count
             case .failed: return Int(CURL_READFUNC_ABORT)
             case .paused:
@@ -276,7 +212,7 @@ package final class Exchange {
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             guard !exchange.hasEnded else { return CURL_PREREQFUNC_ABORT }
             let certificates = exchange.easy.serverCertificates()
-            if exchange.handler.judge(certificates, on: exchange) { return CURL_PREREQFUNC_OK }
+            if exchange.handler.evaluate(certificates, on: exchange) { return CURL_PREREQFUNC_OK }
             // libcurl then closes an HTTP/1 connection. It would keep an HTTP/2 connection, which the next request
             // would reuse.
             try? exchange.easy.set(.forbidReuse, to: true)
@@ -300,15 +236,15 @@ package protocol ExchangeHandler: AnyObject {
     ///
     /// - Returns: whether that is possible.
     func rewind(to offset: Int64) -> Bool
-    /// Whether to trust the server of a connection. Called if ``Exchange/judgesCertificates()`` was called.
-    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool
-    /// Whether to trust the SSH server with this key. Called if ``Exchange/judgesHostKey()`` was called.
-    func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
-    /// Whether to connect to an address. Called for each new connection if ``Exchange/judgesAddresses()`` was called.
+    /// Whether to trust the server of a connection. Called if ``Exchange/evaluatesCertificates()`` was called.
+    func evaluate(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool
+    /// Whether to trust the SSH server with this key. Called if ``Exchange/evaluatesHostKey()`` was called.
+    func evaluate(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
+    /// Whether to connect to an address. Called for each new connection if ``Exchange/evaluatesAddresses()`` was called.
     ///
     /// - Parameter address: the 4 or 16 bytes of the address in network byte order; empty if it is neither IPv4 nor
     ///   IPv6.
-    func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
+    func evaluate(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
     /// Whether to continue, within a libcurl call that may wait. Called if ``Exchange/watches(_:)`` was called.
     func goesOn(_ exchange: Exchange) -> Bool
     /// Whether a reason to pause the exchange exists. Without one, a paused exchange would hang for ever.
@@ -318,8 +254,8 @@ package protocol ExchangeHandler: AnyObject {
 }
 
 extension ExchangeHandler {
-    package func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
-    package func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
+    package func evaluate(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
+    package func evaluate(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
     package func goesOn(_ exchange: Exchange) -> Bool { true }
     package var holdsPause: Bool { true }
 }

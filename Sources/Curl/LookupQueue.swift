@@ -95,7 +95,7 @@ struct LookupQueue {
         guard let question = questions.removeValue(forKey: number) else { return }
         lookups[question.host]?.questions.removeAll { $0 == number }
         guard lookups[question.host]?.holder == nil else { return }
-        leaveLine(number, question.asker)
+        unregisterLine(number, question.asker)
         if lookups[question.host]?.questions.isEmpty == true { lookups[question.host] = nil }
     }
 
@@ -106,7 +106,7 @@ struct LookupQueue {
         else { return nil }
         let asker = question.asker
         for number in waiting {
-            if let asker = questions[number]?.asker { leaveLine(number, asker) }
+            if let asker = questions[number]?.asker { unregisterLine(number, asker) }
         }
         lookups[question.host]?.holder = asker
         held += 1
@@ -148,7 +148,7 @@ struct LookupQueue {
         return nil
     }
 
-    private mutating func leaveLine(_ number: Number, _ asker: Resolver.Asker) {
+    private mutating func unregisterLine(_ number: Number, _ asker: Resolver.Asker) {
         parties[asker.party]?[asker.urgency].remove(number, of: asker.task)
         dropIfEmpty(asker.party)
     }

@@ -13,7 +13,7 @@ extension LoopCore {
     ///
     /// After a failure, libcurl may wait for sockets that the loop does not watch, and for a deadline that the loop
     /// does not know. It does not report which transfers are affected.
-    func note(_ code: CURLMcode) {
+    func record(_ code: CURLMcode) {
         // CURLM_CALL_MULTI_PERFORM, below CURLM_OK, is not a failure.
         if code.rawValue > CURLM_OK.rawValue, fault == nil { fault = CurlError(code) }
     }

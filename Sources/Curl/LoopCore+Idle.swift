@@ -1,24 +1,36 @@
 import CCurl
 
+/// The time for which a loop has had no exchange.
+struct LoopIdleness {
+    /// The time without an exchange after which connections are closed, in milliseconds.
+    let patience: Int64
+    /// The time at which the last exchange ended.
+    var since = MonotonicTime.now()
+    /// The timer that checks how long ago that is.
+    var timer: Int?
+
+    init(patience: Int64) { self.patience = patience }
+}
+
 /// The closing of connections after a loop has been idle for long.
 ///
 /// libcurl checks the connections that it keeps only when the next transfer starts. Until then, those that servers have
 /// closed would stay open here.
 extension LoopCore {
     /// Records that the last exchange has ended.
-    func noteIdle() {
-        idleSince = MonotonicTime.now()
-        if idleTimer == nil { watchIdleness(for: idlePatience) }
+    func recordIdle() {
+        idleness.since = MonotonicTime.now()
+        if idleness.timer == nil { watchIdleness(for: idleness.patience) }
     }
 
     private func watchIdleness(for milliseconds: Int64) {
-        idleTimer = after(milliseconds: milliseconds) { [unowned self] in
-            idleTimer = nil
+        idleness.timer = after(milliseconds: milliseconds) { [unowned self] in
+            idleness.timer = nil
             // Otherwise the end of the last exchange starts the timer again.
             guard exchanges.isEmpty else { return }
-            guard streams.byID.isEmpty, leftBehind.isEmpty else { return watchIdleness(for: idlePatience) }
-            let idle = idleSince.milliseconds(until: MonotonicTime.now())
-            guard idle >= idlePatience else { return watchIdleness(for: idlePatience - idle) }
+            guard streams.byID.isEmpty, leftBehind.isEmpty else { return watchIdleness(for: idleness.patience) }
+            let idle = idleness.since.milliseconds(until: MonotonicTime.now())
+            guard idle >= idleness.patience else { return watchIdleness(for: idleness.patience - idle) }
             closeConnections()
         }
     }
@@ -32,7 +44,7 @@ extension LoopCore {
         // Callbacks that libcurl makes while it closes its sockets must not reach the loop.
         _ = ccurl_multi_set_socket_callback(fresh.raw, nil, nil)  // fails only within a callback
         _ = ccurl_multi_set_timer_callback(fresh.raw, nil, nil)  // as above
-        curlDeadline = nil
+        deadlines.curl = nil
     }
 
     /// Sets the callbacks by which a multi handle notifies this loop.

@@ -11,9 +11,9 @@ final class StreamTable {
     private(set) var byID: [Int: StreamConnection] = [:]
     private var byHandle: [UnsafeMutableRawPointer: StreamConnection] = [:]
     /// The streams with work to do before the loop sleeps.
-    private var stirred: [StreamConnection] = []
+    private var woken: [StreamConnection] = []
 
-    var areStirred: Bool { !stirred.isEmpty }
+    var areStirred: Bool { !woken.isEmpty }
 
     subscript(easy: UnsafeMutableRawPointer) -> StreamConnection? {
         get { byHandle.isEmpty ? nil : byHandle[easy] }
@@ -24,11 +24,11 @@ final class StreamTable {
 
     func remove(_ stream: StreamConnection) { byID[stream.id] = nil }
 
-    func stir(_ stream: StreamConnection) { stirred.append(stream) }
+    func wake(_ stream: StreamConnection) { woken.append(stream) }
 
-    func takeStirred() -> [StreamConnection] {
-        defer { stirred.removeAll() }
-        return stirred
+    func drainWoken() -> [StreamConnection] {
+        defer { woken.removeAll() }
+        return woken
     }
 }
 
@@ -41,17 +41,17 @@ extension LoopCore {
     ///
     /// - Parameters:
     ///   - secure: whether to use TLS from the first byte.
-    ///   - judgesAddresses: whether the handler decides on each address (``StreamHandler/judge(address:)``).
+    ///   - evaluatesAddresses: whether the handler decides on each address (``StreamHandler/evaluate(address:)``).
     ///   - configure: sets time limits, proxies, certificates and other options.
     /// - Throws: ``CurlError`` for options that libcurl does not accept; the handler is not called in that case.
     package func openStream(
-        to peer: StreamPeer, secure: Bool = false, judgesAddresses: Bool = false, handler: any StreamHandler,
+        to peer: StreamPeer, secure: Bool = false, evaluatesAddresses: Bool = false, handler: any StreamHandler,
         configure: (inout EasyHandle) throws(CurlError) -> Void = { (_: inout EasyHandle) throws(CurlError) in }
     ) throws(CurlError) -> StreamConnection {
         let stream = try StreamConnection(id: makeID(), peer: peer, handler: handler, loop: self)
         try configure(&stream.easy)
         try stream.prepare(&stream.easy, secure: secure)
-        if judgesAddresses { try stream.judgeAddresses() }
+        if evaluatesAddresses { try stream.evaluateAddresses() }
         try enter(stream.easy.raw, of: stream)
         streams.add(stream)
         adjustConnectionLimit()
@@ -65,13 +65,13 @@ extension LoopCore {
     }
 
     /// Removes a stream's handle and closes its connection.
-    func leave(_ easy: UnsafeMutableRawPointer, of stream: StreamConnection) {
+    func leaveBehind(_ easy: UnsafeMutableRawPointer, of stream: StreamConnection) {
         streams[easy] = nil
         remove(easy, of: stream)
     }
 
     /// Removes a handle that its stream has given up, as ``leave(_:of:)`` does.
-    func leave(_ handle: consuming EasyHandle) {
+    func leaveBehind(_ handle: consuming EasyHandle) {
         streams[handle.raw] = nil
         let raw = handle.raw
         remove(raw, of: HandleOwner(handle))
@@ -91,7 +91,7 @@ extension LoopCore {
 
     func runStirredStreams() {
         guard streams.areStirred else { return }
-        for stream in streams.takeStirred() { stream.turn() }
+        for stream in streams.drainWoken() { stream.turn() }
     }
 
     func cancelStreams() {

@@ -8,23 +8,23 @@ extension LoopCore {
     /// Schedules the watchdog while an exchange may stand still. A loop without exchanges, or with paused ones only, is
     /// not woken for it.
     func scheduleWatch() {
-        if watchDeadline == nil { watchDeadline = now.advanced(milliseconds: ForgottenExchange.interval) }
+        if deadlines.watch == nil { deadlines.watch = now.advanced(milliseconds: ForgottenExchange.interval) }
     }
 
     func watchExchanges() {
-        guard let due = watchDeadline, due <= now else { return }
-        watchDeadline = nil
+        guard let due = deadlines.watch, due <= now else { return }
+        deadlines.watch = nil
         var verdicts: [(Exchange, ForgottenExchange.Verdict)] = []
         var isWatching = false
         for exchange in exchanges.values {
             if exchange.pausedDirections == 0 || !exchange.handler.holdsPause { isWatching = true }
-            guard now.milliseconds(since: exchange.lastActivity) >= ForgottenExchange.patience else { continue }
+            guard now.milliseconds(since: exchange.activity.last) >= ForgottenExchange.patience else { continue }
             let hasWork = standstill(of: exchange) != nil
             if hasWork, exchange.hasAskedForBytes, exchange.easy.isAnsweredInHTTP2() {
                 willFail(exchange, CurlError(CURLE_SEND_ERROR, message: "the server wants no more of the request"))
                 continue
             }
-            let verdict = exchange.suspicion.look(lastActivity: exchange.lastActivity, hasWork: hasWork)
+            let verdict = exchange.suspicion.look(lastActivity: exchange.activity.last, hasWork: hasWork)
             if verdict != .none { verdicts.append((exchange, verdict)) }
         }
         if isWatching { scheduleWatch() }
@@ -53,7 +53,7 @@ extension LoopCore {
     }
 
     private func report(_ exchange: Exchange) {
-        let silence = now.milliseconds(since: exchange.lastActivity)
+        let silence = now.milliseconds(since: exchange.activity.last)
         faults.report(
             "exchange \(exchange.id) stood still for \(silence) ms: \(standstill(of: exchange) ?? "unknown"); "
                 + exchange.easy.state())

@@ -11,8 +11,6 @@ package final class LoopCore {
     /// The exchanges that libcurl failed within a call of this program; they end before the loop sleeps again.
     private var failing: [(id: Int, error: CurlError)] = []
     let faults: LoopFaults
-    /// The time of the watchdog's next check.
-    var watchDeadline: MonotonicTime?
     let streams = StreamTable()
     /// The mark of whether the thread is inside libcurl.
     let mark = CallMark()
@@ -20,11 +18,7 @@ package final class LoopCore {
     /// The time of the latest wake-up, read once for each. The hot path uses it as the current time.
     package private(set) var now = MonotonicTime.now()
 
-    /// The time at which libcurl must be called even if no socket is ready.
-    var curlDeadline: MonotonicTime?
-    private var stallCheck: MonotonicTime?
-    /// The latest end of this turn's wait; `nil` if the wait has no deadline.
-    private var waitEnd: MonotonicTime?
+    var deadlines = LoopDeadlines()
     private var timers = TimerQueue()
 
     /// The epoll registration of a descriptor. Events carry the generation, so that an event reported for a closed
@@ -40,11 +34,7 @@ package final class LoopCore {
     }
 
     private var registrations: [Registration] = []
-    /// The time at which the last exchange ended, and the timer that checks how long ago that is.
-    var idleSince = MonotonicTime.now()
-    var idleTimer: Int?
-    /// The time without an exchange after which connections are closed, in milliseconds.
-    let idlePatience: Int64
+    var idleness: LoopIdleness
     /// A failure of libcurl that affects all transfers, until they have been ended because of it.
     var fault: CurlError?
     /// The handles that libcurl could not release within a callback, each with its owner.
@@ -54,7 +44,7 @@ package final class LoopCore {
     static let idleConnections = 128
 
     init(wakeUp: WakeUp, faults: LoopFaults = LoopFaults(), idlePatience: Int64 = 60_000) throws {
-        self.idlePatience = idlePatience
+        idleness = LoopIdleness(patience: idlePatience)
         self.wakeUp = wakeUp
         self.faults = faults
         multi = try MultiHandle()
@@ -94,7 +84,7 @@ package final class LoopCore {
         try configure(exchange)
         try multi.add(exchange.easy.raw)
         exchanges[exchange.id] = exchange
-        if exchange.stallTimeout > 0 { scheduleStallCheck(within: exchange.stallTimeout) }
+        if exchange.activity.stallTimeout > 0 { scheduleStallCheck(within: exchange.activity.stallTimeout) }
         scheduleWatch()
         return exchange.id
     }
@@ -130,8 +120,8 @@ package final class LoopCore {
     func end(_ exchange: Exchange, _ ending: ExchangeEnding) {
         exchanges[exchange.id] = nil
         if exchanges.isEmpty {
-            watchDeadline = nil
-            noteIdle()
+            deadlines.watch = nil
+            recordIdle()
         }
         exchange.hasEnded = true
         remove(exchange.easy.raw, of: exchange)
@@ -164,7 +154,7 @@ package final class LoopCore {
                 now = MonotonicTime.now()
                 // If the wake-up is far too late, the process was frozen, and data that arrived meanwhile was not read
                 // yet.
-                if let waitEnd { forgive(waitEnd.milliseconds(until: now)) }
+                if let waitEnd = deadlines.waitEnd { forgive(waitEnd.milliseconds(until: now)) }
                 var isWoken = false
                 // Indices are used because an iterator of the slice allocates on the heap when the optimiser does not
                 // prevent it.
@@ -176,9 +166,9 @@ package final class LoopCore {
                         dispatch(event)
                     }
                 }
-                if let deadline = curlDeadline, deadline <= now {
-                    curlDeadline = nil
-                    note(mark.inside { multi.actOnTimeout() })
+                if let deadline = deadlines.curl, deadline <= now {
+                    deadlines.curl = nil
+                    record(mark.inside { multi.actOnTimeout() })
                 }
                 drainFinished()
                 if isWoken {
@@ -207,16 +197,12 @@ package final class LoopCore {
     /// Returns the time-out for epoll in milliseconds, −1 if nothing is due. libcurl's deadline thus needs no timer of
     /// its own.
     private func timeout() -> Int32 {
-        waitEnd = nil
+        deadlines.waitEnd = nil
         if streams.areStirred { return 0 }
-        var earliest = curlDeadline
-        if let stallCheck { earliest = min(earliest ?? stallCheck, stallCheck) }
-        if let watchDeadline { earliest = min(earliest ?? watchDeadline, watchDeadline) }
-        if let timer = timers.next() { earliest = min(earliest ?? timer, timer) }
-        guard let earliest else { return -1 }
+        guard let earliest = deadlines.earliest(timer: timers.next()) else { return -1 }
         let end = MonotonicTime.now()
         forgive(now.milliseconds(until: end))
-        waitEnd = max(end, earliest)
+        deadlines.waitEnd = max(end, earliest)
         return Int32(clamping: end.milliseconds(until: earliest))
     }
 
@@ -238,11 +224,11 @@ package final class LoopCore {
                 writable: mask & LINUX_EPOLLOUT != 0,
                 failed: mask & LINUX_EPOLLERR != 0)
         }
-        note(code)
+        record(code)
     }
 
     private func drainFinished() {
-        let wasCut = mark.takeEnd()
+        let wasCut = mark.drainEnd()
         while let (easy, result) = multi.nextDone() {
             if let stream = streams[easy] {
                 stream.handleDidFinish(easy, result)
@@ -256,7 +242,7 @@ package final class LoopCore {
 
     private func fireTimers() {
         // The actions are taken one by one, since each may add and cancel others.
-        while let action = timers.take(dueAt: now) { action() }
+        while let action = timers.popDue(at: now) { action() }
     }
 
     // MARK: Stalls
@@ -268,30 +254,26 @@ package final class LoopCore {
     /// meanwhile.
     private func forgive(_ milliseconds: Int64) {
         guard milliseconds > Self.longTurn else { return }
-        for exchange in exchanges.values { exchange.forgive(milliseconds) }
+        for exchange in exchanges.values { exchange.activity.exclude(milliseconds) }
     }
 
     /// Schedules the next check so that a stall is noticed within an eighth of its time-out, and no more often than
     /// that.
     private func scheduleStallCheck(within timeout: Int64) {
         let next = now.advanced(milliseconds: max(50, timeout / 8))
-        stallCheck = min(stallCheck ?? next, next)
+        deadlines.stallCheck = min(deadlines.stallCheck ?? next, next)
     }
 
     private func checkStalls() {
-        guard let due = stallCheck, due <= now else { return }
-        stallCheck = nil
+        guard let due = deadlines.stallCheck, due <= now else { return }
+        deadlines.stallCheck = nil
         var shortest = Int64.max
         var stalled: [Exchange] = []
-        for exchange in exchanges.values where exchange.stallTimeout > 0 {
-            exchange.noteAcknowledged()
-            let isSilent =
-                exchange.pausedDirections == 0
-                && now.milliseconds(since: exchange.lastActivity) >= exchange.stallTimeout
-            if isSilent || exchange.drips() {
+        for exchange in exchanges.values where exchange.activity.stallTimeout > 0 {
+            if exchange.isStalled() {
                 stalled.append(exchange)
             } else {
-                shortest = min(shortest, exchange.stallTimeout)
+                shortest = min(shortest, exchange.activity.stallTimeout)
             }
         }
         for exchange in stalled where exchanges[exchange.id] === exchange { end(exchange, .stalled) }
@@ -305,13 +287,13 @@ package final class LoopCore {
         Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { core in
             core.register(socket, what)
             if what == CURL_POLL_REMOVE { core.mark.remove(socket) } else { core.mark.add(socket) }
-            if what != CURL_POLL_REMOVE, let easy { core.note(socket, of: easy) }
+            if what != CURL_POLL_REMOVE, let easy { core.record(socket, of: easy) }
         }
         return 0
     }
 
     /// Records the socket that an exchange uses, for the watchdog.
-    private func note(_ socket: Int32, of easy: UnsafeMutableRawPointer) {
+    private func record(_ socket: Int32, of easy: UnsafeMutableRawPointer) {
         guard streams[easy] == nil, let exchange = exchange(of: easy) else { return }
         // The descriptor may be that of a closed connection and belong to another one now.
         let identity = SocketIdentity(socket)
@@ -321,7 +303,7 @@ package final class LoopCore {
         // libcurl removes a socket, for example during a pause, and adds it again. The connection's limit stays the
         // same.
         exchange.receipts = mark.limitReceipts(of: socket, by: isNew ? nil : exchange.receipts)
-        if isNew { exchange.receipts?.noteBeginning() }
+        if isNew { exchange.receipts?.recordBeginning() }
     }
 
     private func exchange(of easy: UnsafeMutableRawPointer) -> Exchange? {
@@ -341,7 +323,8 @@ package final class LoopCore {
         guard let context else { return 0 }
         Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { core in
             // 0 means at the next turn: acting here would recurse.
-            core.curlDeadline = milliseconds < 0 ? nil : MonotonicTime.now().advanced(milliseconds: Int64(milliseconds))
+            core.deadlines.curl =
+                milliseconds < 0 ? nil : MonotonicTime.now().advanced(milliseconds: Int64(milliseconds))
         }
         return 0
     }

@@ -21,11 +21,11 @@ final class ReceiptLimit: Sendable {
     /// The most overhead allowed for a server that sends small packets.
     private static let mostOfSmallPackets: UInt64 = 24 << 20
 
-    func noteBeginning() { Self.add(Self.ofBeginning, to: beginnings) }
+    func recordBeginning() { Self.add(Self.ofBeginning, to: beginnings) }
 
-    func noteReceived(_ count: Int) { Self.add(UInt64(count), to: received) }
+    func recordReceived(_ count: Int) { Self.add(UInt64(count), to: received) }
 
-    func noteSent(_ count: Int) { Self.add(UInt64(count), to: sent) }
+    func recordSent(_ count: Int) { Self.add(UInt64(count), to: sent) }
 
     private static func add(_ count: UInt64, to counter: borrowing Atomic<UInt64>) {
         counter.store(counter.load(ordering: .relaxed) &+ count, ordering: .relaxed)

@@ -22,7 +22,7 @@ struct StreamBuffer: ~Copyable {
     /// - Returns: the number of `bytes` that were appended.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !bytes.isEmpty else { return 0 }
-        let memory = self.memory ?? pool.take()
+        let memory = self.memory ?? pool.acquire()
         self.memory = memory
         if frozen == 0, head > 0, memory.count - tail < bytes.count {
             memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[head..<tail]))
@@ -54,7 +54,7 @@ struct StreamBuffer: ~Copyable {
 
     /// Discards the remaining bytes and returns the memory to the pool. Call it on the loop's thread.
     mutating func release() {
-        if let memory { pool.give(memory) }
+        if let memory { pool.release(memory) }
         memory = nil
         (head, tail, frozen) = (0, 0, 0)
     }

@@ -36,7 +36,7 @@ extension StreamConnection {
         } catch {
             leaveUpgrade()
             state.endUpgrade()
-            stir()
+            wake()
             throw .failed(error)
         }
     }
@@ -80,7 +80,7 @@ extension StreamConnection {
 
     /// Releases the handle and the duplicate of the handshake.
     func leaveUpgrade() {
-        if let handle = upgrade.take() { loop.leave(handle) }
+        if let handle = upgrade.take() { loop.leaveBehind(handle) }
         // The descriptor is a duplicate, so the connection's own stays open.
         if upgradeDescriptor >= 0 { _ = close(upgradeDescriptor) }
         upgradeDescriptor = -1

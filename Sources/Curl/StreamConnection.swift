@@ -75,7 +75,7 @@ package final class StreamConnection {
     }
 
     /// Whether the handler permits connecting to an address.
-    func allows(_ address: UnsafeRawBufferPointer) -> Bool { handler?.judge(address: address) ?? false }
+    func allows(_ address: UnsafeRawBufferPointer) -> Bool { handler?.evaluate(address: address) ?? false }
 
     // MARK: The owner's calls
 
@@ -88,7 +88,7 @@ package final class StreamConnection {
         guard state.acceptsWrites else { return 0 }
         let taken = queue.append(bytes)
         if taken < bytes.count { wasRefused = true }
-        if taken > 0 { stir() }
+        if taken > 0 { wake() }
         return taken
     }
 
@@ -101,13 +101,13 @@ package final class StreamConnection {
     package func resumeReading() {
         guard state.resumeReading() else { return }
         mayHoldBytes = isSecure
-        stir()
+        wake()
     }
 
     /// Stops delivering bytes. Bytes that the peer still sends are not read, which blocks the peer sooner or later.
     package func closeRead() {
         state.closeRead()
-        stir()
+        wake()
     }
 
     /// Sends FIN after the queued bytes; reading continues.
@@ -117,7 +117,7 @@ package final class StreamConnection {
     /// A protocol under TLS should therefore signal its own end.
     package func closeWrite() {
         state.closeWrite()
-        stir()
+        wake()
     }
 
     /// Ends the stream at once; its handler is notified before this returns.
@@ -139,7 +139,7 @@ package final class StreamConnection {
         guard carry() else { return }
         state.connected()
         handler?.streamDidConnect(self)
-        stir()
+        wake()
     }
 
     /// Makes `easy` carry the bytes from now on. Ends the stream if the handle's connection is gone.
@@ -163,20 +163,20 @@ package final class StreamConnection {
         swap(&easy, &handle)
         // Only its own descriptor is closed. The connection lives on through the other one, since libcurl closes
         // sockets without shutting them down.
-        loop.leave(handle)
+        loop.leaveBehind(handle)
         guard carry() else { return }
         state.endUpgrade()
         handler?.streamDidSecure(self)
-        stir()
+        wake()
     }
 
     // MARK: Moving bytes
 
     /// Schedules ``turn()`` before the loop sleeps.
-    func stir() {
+    func wake() {
         guard !isStirred, state.phase != .closed else { return }
         isStirred = true
-        loop.streams.stir(self)
+        loop.streams.wake(self)
     }
 
     /// Does the work requested since the last turn.
@@ -190,14 +190,14 @@ package final class StreamConnection {
     private func receive() {
         mayHoldBytes = false
         guard state.receives else { return }
-        let buffer = loop.buffers.take()
-        defer { loop.buffers.give(buffer) }
+        let buffer = loop.buffers.acquire()
+        defer { loop.buffers.release(buffer) }
         var left = Self.turnLimit
         while state.receives {
             guard left > 0 else {
                 // For plain text, epoll reports the socket again.
                 mayHoldBytes = isSecure
-                if isSecure { stir() }
+                if isSecure { wake() }
                 return
             }
             let (code, count) = easy.receive(into: buffer)
@@ -276,7 +276,7 @@ package final class StreamConnection {
         switch state.step {
         case .finish: return end(.finished)
         case .linger: linger()
-        case .goOn: break
+        case .resume: break
         }
         watch()
     }
@@ -284,7 +284,7 @@ package final class StreamConnection {
     private func linger() {
         state.beganLingering()
         mayHoldBytes = isSecure
-        if isSecure { stir() }
+        if isSecure { wake() }
         lingerTimer = loop.after(milliseconds: Self.lingerTime) { [weak self] in self?.end(.finished) }
     }
 
@@ -329,7 +329,7 @@ package final class StreamConnection {
         stopWatching()
         queue.release()
         leaveUpgrade()
-        loop.leave(easy.raw, of: self)
+        loop.leaveBehind(easy.raw, of: self)
         loop.remove(self)
         let listener = handler
         handler = nil

@@ -1,13 +1,13 @@
 /// The receiver of a stream's events, called on the loop's thread. It is never called from within one of its own calls
 /// to the stream, except for ``StreamConnection/cancel()``. Each method may use the stream freely, except for
-/// ``judge(address:)``.
+/// ``evaluate(address:)``.
 package protocol StreamHandler: AnyObject {
     /// Whether to connect to an address. Called for each new connection of streams that were opened with that option.
     /// It is called from within libcurl, so the stream must not be used.
     ///
     /// - Parameter address: the 4 or 16 bytes of the address in network byte order; empty if it is neither IPv4 nor
     ///   IPv6.
-    func judge(address: UnsafeRawBufferPointer) -> Bool
+    func evaluate(address: UnsafeRawBufferPointer) -> Bool
     /// Notifies the handler that the connection is established, through proxies and with TLS if it was opened so.
     func streamDidConnect(_ stream: StreamConnection)
     /// Receives bytes from the peer; the memory is valid only during the call.
@@ -30,7 +30,7 @@ package protocol StreamHandler: AnyObject {
 }
 
 extension StreamHandler {
-    package func judge(address: UnsafeRawBufferPointer) -> Bool { false }
+    package func evaluate(address: UnsafeRawBufferPointer) -> Bool { false }
 }
 
 /// The way in which a stream ended.

@@ -26,7 +26,7 @@ struct StreamState {
 
     /// The action that the state requires.
     enum Step: Equatable {
-        case goOn
+        case resume
         /// A short wait for the peer's FIN. A close with unread bytes resets the connection (RFC 1122, section
         /// 4.2.2.13), and the reset may overtake the bytes written last.
         case linger
@@ -48,7 +48,7 @@ struct StreamState {
         switch (phase, read, write) {
         case (.open, .ended, .closed), (.lingering, .ended, _): .finish
         case (.open, .closed, .closed): .linger
-        default: .goOn
+        default: .resume
         }
     }
 

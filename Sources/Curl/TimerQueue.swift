@@ -38,7 +38,7 @@ struct TimerQueue {
     }
 
     /// - Returns: an action that is due at `now`.
-    mutating func take(dueAt now: MonotonicTime) -> (() -> Void)? {
+    mutating func popDue(at now: MonotonicTime) -> (() -> Void)? {
         guard let due = next(), due <= now else { return nil }
         return actions.removeValue(forKey: heap.removeMin().id)
     }

@@ -29,7 +29,7 @@ package final class TransferLoop: Sendable {
             guard let core = try? LoopCore(wakeUp: wakeUp, faults: faults, idlePatience: idlePatience) else {
                 return fail()
             }
-            core.run { self.take() }
+            core.run { self.drainInbox() }
         }
         guard started else { throw Errno.resourceTemporarilyUnavailable }
     }
@@ -54,7 +54,7 @@ package final class TransferLoop: Sendable {
         wakeUp.signal()
     }
 
-    private func take() -> (work: [@Sendable (LoopCore) -> Void], stopped: Bool) {
+    private func drainInbox() -> (work: [@Sendable (LoopCore) -> Void], stopped: Bool) {
         inbox.withLock { inbox in
             let work = inbox.work
             inbox.work.removeAll(keepingCapacity: true)

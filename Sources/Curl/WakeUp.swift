@@ -31,7 +31,7 @@ package final class WakeUp: Sendable {
     /// Consumes signals. With `counting`, blocks until one is available and consumes it; otherwise consumes the
     /// available ones without blocking.
     package func wait() {
-        while !take(), isCounting { _ = isReadable(within: -1) }
+        while !consume(), isCounting { _ = isReadable(within: -1) }
     }
 
     /// Waits for a signal for at most the given number of milliseconds.
@@ -41,7 +41,7 @@ package final class WakeUp: Sendable {
         let deadline = MonotonicTime.now().advanced(milliseconds: Int64(milliseconds))
         var left = milliseconds
         while isReadable(within: left) {
-            if take() { return true }
+            if consume() { return true }
             // Another thread consumed the signal between the two calls.
             left = Int32(clamping: MonotonicTime.now().milliseconds(until: deadline))
         }
@@ -49,7 +49,7 @@ package final class WakeUp: Sendable {
     }
 
     /// Consumes a signal, without waiting for one.
-    private func take() -> Bool {
+    private func consume() -> Bool {
         var count: UInt64 = 0
         while true {
             if read(descriptor, &count, 8) == 8 { return true }

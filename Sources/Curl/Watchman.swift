@@ -86,7 +86,7 @@ final class Watchman: Sendable {
                 if loops[index].looks >= Self.patience { mark.endBusiest(since: loops[index].taken) }
                 loops[index].call = call
                 loops[index].processorTime = time
-                loops[index].taken = isSame ? mark.taken() : [:]
+                loops[index].taken = isSame ? mark.drain() : [:]
             }
         }
     }

@@ -48,7 +48,7 @@ package final class WorkerThreads: Sendable {
                 state.threads -= 1
                 return state.threads == 0
             }
-            if alone, let own = take() { return own() }
+            if alone, let own = nextWork() { return own() }
         }
         wakeUp.signal()
     }
@@ -62,7 +62,7 @@ package final class WorkerThreads: Sendable {
         for _ in 0..<count { wakeUp?.signal() }
     }
 
-    private func take() -> (@Sendable () -> Void)? {
+    private func nextWork() -> (@Sendable () -> Void)? {
         state.withLock { state in
             guard state.next < state.work.count else { return nil }
             let work = state.work[state.next]
@@ -93,7 +93,7 @@ package final class WorkerThreads: Sendable {
                 return true
             }
             if ends { return }
-            if let work = take() {
+            if let work = nextWork() {
                 work()
             } else if state.withLock({ $0.stopped }) {
                 return

@@ -13,6 +13,14 @@ package struct StagedBatchChanges: Sendable, Equatable {
     package var ids: [ClosedRange<Int64>]
 }
 
+/// The staged batches that are open in this process.
+struct StagedBatchRegister {
+    /// The monotonic time of the last call for each open staged batch.
+    var lastCalls: [Int64: Milliseconds] = [:]
+    /// Whether the remains of finished staged batches are being deleted.
+    var isSweeping = false
+}
+
 /// Staged batches of entries that are applied atomically, such as a queue file.
 extension TaskQueue {
     /// Begins a staged batch.
@@ -29,7 +37,7 @@ extension TaskQueue {
         let stagedBatch = try await stored { () async throws(StoreError) in
             try await store.beginStagedBatch(owner: caller.uid, batch: batch)
         }
-        openStagedBatches.withLock { $0[stagedBatch] = clock.monotonic() }
+        stagedBatches.withLock { $0.lastCalls[stagedBatch] = clock.monotonic() }
         watch(stagedBatch)
         return stagedBatch
     }
@@ -41,7 +49,7 @@ extension TaskQueue {
         Task { [weak self, clock] in
             while true {
                 let now = clock.monotonic()
-                guard let heard = self?.openStagedBatches.withLock({ $0[stagedBatch] }) else { return }
+                guard let heard = self?.stagedBatches.withLock({ $0.lastCalls[stagedBatch] }) else { return }
                 guard now - heard >= Self.stagedBatchPatience else {
                     await clock.sleep(Self.stagedBatchPatience - (now - heard))
                     continue
@@ -54,7 +62,7 @@ extension TaskQueue {
 
     /// Discards a staged batch. Errors are ignored, since a staged batch that no longer exists needs no removal.
     private func drop(_ stagedBatch: Int64) async {
-        openStagedBatches.withLock { $0[stagedBatch] = nil }
+        stagedBatches.withLock { $0.lastCalls[stagedBatch] = nil }
         try? await store.abortStagedBatch(stagedBatch)
         sweep()
     }
@@ -93,7 +101,9 @@ extension TaskQueue {
     package func put(_ stagedBatch: Int64, _ entries: PreparedEntries, by caller: Caller) async throws(QueueError)
         -> Int
     {
-        openStagedBatches.withLock { if $0[stagedBatch] != nil { $0[stagedBatch] = clock.monotonic() } }
+        stagedBatches.withLock {
+            if $0.lastCalls[stagedBatch] != nil { $0.lastCalls[stagedBatch] = clock.monotonic() }
+        }
         try await validate(entries.places, list: "entries")
         let quota = settings.quota
         do throws(QueueError) {
@@ -121,7 +131,7 @@ extension TaskQueue {
             added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
             ids: outcome.idRanges)
         guard !dryRun else { return changes }
-        openStagedBatches.withLock { $0[stagedBatch] = nil }
+        stagedBatches.withLock { $0.lastCalls[stagedBatch] = nil }
         sweep()
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
         // A task that started just before the commit is restarted with the new options of its entry.
@@ -264,22 +274,22 @@ extension TaskQueue {
         try await inStagedBatch { () async throws(StoreError) in
             try await store.abortStagedBatch(stagedBatch, owner: caller.uid)
         }
-        openStagedBatches.withLock { $0[stagedBatch] = nil }
+        stagedBatches.withLock { $0.lastCalls[stagedBatch] = nil }
         sweep()
     }
 
     /// Starts to delete the remains of finished staged batches in the background.
     func sweep() {
         guard
-            isSweeping.withLock({ isSweeping in
-                defer { isSweeping = true }
-                return !isSweeping
+            stagedBatches.withLock({ register in
+                defer { register.isSweeping = true }
+                return !register.isSweeping
             })
         else { return }
         Task {
             // After an error, such as a full disk, the next staged batch triggers a new attempt.
             while (try? await store.sweep()) == true {}
-            isSweeping.withLock { $0 = false }
+            stagedBatches.withLock { $0.isSweeping = false }
         }
     }
 

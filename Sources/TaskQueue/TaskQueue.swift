@@ -21,12 +21,9 @@ package final class TaskQueue: Sendable {
     let placeGuard: PlaceGuard
     let passedSources: PassedSources
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
-    /// Whether the remains of finished staged batches are being deleted.
-    let isSweeping = Mutex(false)
     /// A lock that serialises the moving and removing of part files.
     let placesOfParts = AsyncLock()
-    /// The monotonic time of the last call for each open staged batch.
-    let openStagedBatches = Mutex<[Int64: Milliseconds]>([:])
+    let stagedBatches = Mutex(StagedBatchRegister())
 
     /// Creates the queue.
     ///

@@ -191,9 +191,9 @@ struct BodyBufferTests {
             case 0: buffer.didWrite(now: now)
             case 1: buffer.release()
             default:
-                let memory = buffer.take(now: now)
+                let memory = buffer.detachMemory(now: now)
                 #expect(memory?.count == BufferPool.smallestSize)
-                if let memory { pool.give(memory) }
+                if let memory { pool.release(memory) }
             }
             #expect(buffer.size == 0 && buffer.count == 0)
         }

@@ -7,74 +7,74 @@ struct BufferPoolTests {
     @Test("a buffer that was given back is the next to be taken; two that are out are two")
     func reuse() {
         let pool = BufferPool()
-        let first = pool.take()
-        let second = pool.take()
+        let first = pool.acquire()
+        let second = pool.acquire()
         #expect(first.count == BufferPool.bufferSize && second.count == BufferPool.bufferSize)
         #expect(first.baseAddress != second.baseAddress)
-        pool.give(first)
-        #expect(pool.take().baseAddress == first.baseAddress)
-        pool.give(first)
-        pool.give(second)
+        pool.release(first)
+        #expect(pool.acquire().baseAddress == first.baseAddress)
+        pool.release(first)
+        pool.release(second)
     }
 
     @Test("more buffers than are kept can be out at once and come back")
     func many() {
         let pool = BufferPool()
-        let buffers = (0..<100).map { _ in pool.take() }
+        let buffers = (0..<100).map { _ in pool.acquire() }
         #expect(Set(buffers.map { UInt(bitPattern: $0.baseAddress) }).count == 100)
-        for buffer in buffers { pool.give(buffer) }
-        let again = pool.take()
+        for buffer in buffers { pool.release(buffer) }
+        let again = pool.acquire()
         again[0] = 1
         again[again.count - 1] = 1
-        pool.give(again)
+        pool.release(again)
     }
 
     @Test("a buffer has room for what it was asked for, and no more than four times that")
     func sizes() {
         let pool = BufferPool()
         for count in [1, 4096, 4097, 16_384, 16_385, 65_536, 65_537, 262_144] {
-            let buffer = pool.take(count)
+            let buffer = pool.acquire(count)
             #expect(buffer.count >= count && buffer.count <= max(4 * count, BufferPool.smallestSize))
-            pool.give(buffer)
-            #expect(pool.take(count).baseAddress == buffer.baseAddress)
-            pool.give(buffer)
+            pool.release(buffer)
+            #expect(pool.acquire(count).baseAddress == buffer.baseAddress)
+            pool.release(buffer)
         }
-        let largest = pool.take(10 * BufferPool.bufferSize)
+        let largest = pool.acquire(10 * BufferPool.bufferSize)
         #expect(largest.count == BufferPool.bufferSize)
-        pool.give(largest)
+        pool.release(largest)
     }
 
     @Test("buffers that many needed at once go once fewer do; the one that is in use stays")
     func fewer() {
         let pool = BufferPool()
-        let buffers = (0..<16).map { _ in pool.take() }
-        for buffer in buffers { pool.give(buffer) }
+        let buffers = (0..<16).map { _ in pool.acquire() }
+        for buffer in buffers { pool.release(buffer) }
         #expect(pool.freeCount == 16)
         // The turn in which all buffers were in use, and one in which a single buffer was.
         var last: UnsafeMutableRawPointer?
         for _ in 0..<2 * BufferPool.turn {
-            let buffer = pool.take()
+            let buffer = pool.acquire()
             last = buffer.baseAddress
-            pool.give(buffer)
+            pool.release(buffer)
         }
         #expect(pool.freeCount == 1)
-        let kept = pool.take()
+        let kept = pool.acquire()
         #expect(kept.baseAddress == last)
-        pool.give(kept)
+        pool.release(kept)
     }
 
     @Test("buffers that are needed again and again stay")
     func steady() {
         let pool = BufferPool()
         let addresses = Set(
-            (0..<8).map { _ in pool.take() }.map { buffer in
-                defer { pool.give(buffer) }
+            (0..<8).map { _ in pool.acquire() }.map { buffer in
+                defer { pool.release(buffer) }
                 return UInt(bitPattern: buffer.baseAddress)
             })
         for _ in 0..<BufferPool.turn {
-            let buffers = (0..<8).map { _ in pool.take() }
+            let buffers = (0..<8).map { _ in pool.acquire() }
             #expect(Set(buffers.map { UInt(bitPattern: $0.baseAddress) }) == addresses)
-            for buffer in buffers { pool.give(buffer) }
+            for buffer in buffers { pool.release(buffer) }
         }
         #expect(pool.freeCount == 8)
     }

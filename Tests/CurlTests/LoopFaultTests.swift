@@ -27,7 +27,7 @@ struct LoopFaultTests {
             }
         }
         try await eventually(that: "the server has the requests") { server.requests(for: "/hang").count == 2 }
-        loop.post { core in core.note(CURLM_OUT_OF_MEMORY) }
+        loop.post { core in core.record(CURLM_OUT_OF_MEMORY) }
         await waiting {
             ended.wait()
             ended.wait()
@@ -42,8 +42,8 @@ struct LoopFaultTests {
         let loop = try TransferLoop(name: "test-no-fault")
         defer { loop.stop() }
         let isFault = await loop.run { core in
-            core.note(CURLM_OK)
-            core.note(CURLM_CALL_MULTI_PERFORM)
+            core.record(CURLM_OK)
+            core.record(CURLM_CALL_MULTI_PERFORM)
             return core.fault != nil
         }
         #expect(!isFault)
@@ -167,7 +167,7 @@ private final class CancellingHandler: ExchangeHandler {
 
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict { .filled(0) }
 
-    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
+    func evaluate(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
 
     func rewind(to offset: Int64) -> Bool { true }
 

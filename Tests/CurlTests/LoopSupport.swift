@@ -59,7 +59,7 @@ final class RecordingHandler: ExchangeHandler {
 
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict { .filled(0) }
 
-    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
+    func evaluate(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
 
     func rewind(to offset: Int64) -> Bool { true }
 
@@ -101,7 +101,7 @@ extension LoopCore {
         _ = try? start(handler: handler) { (exchange: Exchange) throws(CurlError) in
             try exchange.easy.set(.url, to: url)
             try exchange.easy.set(.proxy, to: "")
-            exchange.stallTimeout = stallTimeout
+            exchange.activity.stallTimeout = stallTimeout
         }
     }
 }

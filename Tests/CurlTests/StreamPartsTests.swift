@@ -84,13 +84,13 @@ struct StreamPartsTests {
     func finish() {
         var state = StreamState()
         state.connected()
-        #expect(state.step == .goOn)
+        #expect(state.step == .resume)
         state.peerClosed()
-        #expect(state.step == .goOn)
+        #expect(state.step == .resume)
         #expect(!state.receives && state.sends && state.acceptsWrites)
         state.closeWrite()
         #expect(!state.acceptsWrites && state.sends)
-        #expect(state.step == .goOn)
+        #expect(state.step == .resume)
         state.writeClosed()
         #expect(state.step == .finish)
 
@@ -99,7 +99,7 @@ struct StreamPartsTests {
         #expect(!state.sends)
         state.connected()
         state.writeClosed()
-        #expect(state.step == .goOn && state.receives)
+        #expect(state.step == .resume && state.receives)
         state.peerClosed()
         #expect(state.step == .finish)
     }
@@ -114,12 +114,12 @@ struct StreamPartsTests {
         state.writeClosed()
         #expect(state.step == .linger)
         state.beganLingering()
-        #expect(state.receives && !state.sends && state.step == .goOn)
+        #expect(state.receives && !state.sends && state.step == .resume)
         state.peerClosed()
         #expect(state.step == .finish)
         let (first, second) = (state.close(), state.close())
         #expect(first && !second)
-        #expect(!state.receives && !state.sends && state.step == .goOn)
+        #expect(!state.receives && !state.sends && state.step == .resume)
     }
 
     @Test("nothing is read or sent during a handshake, which begins with both sides open alone")

@@ -34,10 +34,10 @@ final class StreamLog: Sendable {
         set { state.withLock { $0.takesMore = newValue } }
     }
 
-    func note(_ event: String) { state.withLock { $0.events.append(event) } }
-    func note(received bytes: UnsafeRawBufferPointer) { state.withLock { $0.received += bytes } }
-    func note(written count: Int) { state.withLock { $0.written += count } }
-    func note(_ ending: StreamEnding) {
+    func record(_ event: String) { state.withLock { $0.events.append(event) } }
+    func record(received bytes: UnsafeRawBufferPointer) { state.withLock { $0.received += bytes } }
+    func record(written count: Int) { state.withLock { $0.written += count } }
+    func record(_ ending: StreamEnding) {
         state.withLock { state in
             state.ending = ending
             state.endedAt = .now()
@@ -71,22 +71,22 @@ final class LoggingStreamHandler: StreamHandler {
     }
 
     private func hear(_ event: String, _ stream: StreamConnection) {
-        log.note(event)
+        log.record(event)
         react(stream, event)
     }
 
     func streamDidConnect(_ stream: StreamConnection) { hear("connected", stream) }
     func stream(_ stream: StreamConnection, didReceive bytes: UnsafeRawBufferPointer) -> Bool {
-        log.note(received: bytes)
+        log.record(received: bytes)
         react(stream, "received")
         return log.takesMore
     }
     func streamDidCloseRead(_ stream: StreamConnection) { hear("read closed", stream) }
-    func stream(_ stream: StreamConnection, didWrite count: Int) { log.note(written: count) }
+    func stream(_ stream: StreamConnection, didWrite count: Int) { log.record(written: count) }
     func streamCanWrite(_ stream: StreamConnection) { react(stream, "can write") }
     func streamDidSecure(_ stream: StreamConnection) { hear("secured", stream) }
     func streamDidEnd(_ stream: StreamConnection, _ ending: StreamEnding) {
-        log.note(ending)
+        log.record(ending)
         hear("ended", stream)
     }
 }

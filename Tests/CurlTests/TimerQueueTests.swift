@@ -16,10 +16,10 @@ struct TimerQueueTests {
             if time % 3 == 0 { queue.cancel(id) }
         }
         #expect(queue.next() == at(1))
-        while let action = queue.take(dueAt: at(499)) { action() }
+        while let action = queue.popDue(at: at(499)) { action() }
         #expect(fired == (0..<500).filter { $0 % 3 != 0 })
         #expect(queue.next() == at(500))
-        while let action = queue.take(dueAt: at(999)) { action() }
+        while let action = queue.popDue(at: at(999)) { action() }
         #expect(fired == (0..<1000).filter { $0 % 3 != 0 })
         #expect(queue.next() == nil)
     }

@@ -240,7 +240,7 @@ struct TaskQueueStagedBatchesTests {
         #expect(try await fixture.queue.put(grows, entries, by: QueueFixture.me) == 2)
         try await eventually(that: "the staged batch is forgotten", every: .milliseconds(5)) {
             manual.advance(by: 100)
-            return fixture.queue.openStagedBatches.withLock { Array($0.keys) } == [grows]
+            return fixture.queue.stagedBatches.withLock { Array($0.lastCalls.keys) } == [grows]
         }
         try await eventually(that: "nothing can be put into it", every: .milliseconds(5)) {
             (try? await fixture.queue.put(gone, entries, by: QueueFixture.me)) == nil

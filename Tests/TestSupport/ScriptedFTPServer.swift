@@ -75,8 +75,8 @@ package final class ScriptedFTPServer: Sendable {
     /// The number of file bytes sent over all data connections.
     package var bytesSent: Int { state.withLock { $0.bytesSent } }
 
-    fileprivate func note(_ command: String) { state.withLock { $0.commands.append(command) } }
-    fileprivate func noteSent(_ count: Int) { state.withLock { $0.bytesSent += count } }
+    fileprivate func record(_ command: String) { state.withLock { $0.commands.append(command) } }
+    fileprivate func recordSent(_ count: Int) { state.withLock { $0.bytesSent += count } }
     fileprivate func change(_ body: (inout [String: [UInt8]]) -> Void) { state.withLock { body(&$0.manner.files) } }
 
     fileprivate func nextCut() -> Int? {
@@ -113,7 +113,7 @@ package final class ScriptedFTPServer: Sendable {
             }
             while let text = try? control.readLine() {
                 let line = text.hasSuffix("\r") ? String(text.dropLast()) : text
-                server.note(line)
+                server.record(line)
                 let word = String(line.prefix { $0 != " " })
                 if let reply = server.manner.replies[word] {
                     if reply.isEmpty { return waitForEver() }
@@ -188,7 +188,7 @@ package final class ScriptedFTPServer: Sendable {
             let cut = server.nextCut()
             if let cut { rest = rest.prefix(cut) }
             while !rest.isEmpty, connection.send(rest.prefix(65_536)) {
-                server.noteSent(min(65_536, rest.count))
+                server.recordSent(min(65_536, rest.count))
                 rest = rest.dropFirst(65_536)
             }
             close(consume connection)

@@ -26,7 +26,7 @@ package final class SlowReader: Sendable {
                 guard connection >= 0 else { return }
                 let isServed: Void? = try? startThread { [weak server = self] in
                     let count = Self.read(connection, bytesPerSecond, length)
-                    server?.note(count)
+                    server?.record(count)
                     _ = sendAll(connection, Array("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".utf8))
                     close(connection)
                 }
@@ -42,7 +42,7 @@ package final class SlowReader: Sendable {
     /// The number of body bytes received for each request that has ended.
     package var received: [Int] { counts.withLock { $0 } }
 
-    private func note(_ count: Int) { counts.withLock { $0.append(count) } }
+    private func record(_ count: Int) { counts.withLock { $0.append(count) } }
 
     private static func read(_ connection: Int32, _ bytesPerSecond: Int, _ length: Int) -> Int {
         var head: [UInt8] = []

@@ -56,7 +56,7 @@ struct HostAvailability {
         let host = names[fingerprint] ?? place.host
         var retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
         if !isOwn { retryAfter = retryAfter.map { min($0, max(0, standings.policy.maximumDelay / 1_000)) } }
-        _ = standings.note(HostCircuitBreakers.Outcome(error), of: host, retryAfter: retryAfter, now: now)
+        _ = standings.record(HostCircuitBreakers.Outcome(error), of: host, retryAfter: retryAfter, now: now)
         names[fingerprint] = standings.knows(host) ? host : nil
         if isOwn, retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now),
             hold >= Self.lastingHold
@@ -69,7 +69,7 @@ struct HostAvailability {
 
     /// Records that bytes are received from a host.
     mutating func recordBytes(of fingerprint: Int64) {
-        if let host = names[fingerprint] { standings.noteBytes(of: host) }
+        if let host = names[fingerprint] { standings.recordBytes(of: host) }
     }
 
     /// Forgets unreachable hosts after a network change, since they may be reachable now.
@@ -124,7 +124,7 @@ struct HostAvailability {
 
     /// Records that a task learned nothing about the host, so another task may probe it.
     mutating func withdraw(_ fingerprint: Int64, now: Milliseconds) {
-        if let host = names[fingerprint] { _ = standings.note(.unknown, of: host, now: now) }
+        if let host = names[fingerprint] { _ = standings.record(.unknown, of: host, now: now) }
     }
 
     /// Returns the monotonic time at which the first closed host opens by itself.

@@ -45,7 +45,7 @@ struct OwnerAllowances {
         let share = account.allowance.share(takingOver: TaskStore.counted(record.bytesDone))
         account.shares[record.id] = share
         if let total = record.bytesTotal ?? record.specification.size {
-            try share.take(max(total, share.held))
+            try share.reserve(max(total, share.held))
         } else if let room = account.allowance.room, room == 0 {
             let (used, limit) = (account.allowance.used, limit ?? .max)
             throw TransferError(.allowanceUsedUp, "\(used) of the \(limit) bytes allowed are taken")

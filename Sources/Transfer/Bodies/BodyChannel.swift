@@ -12,9 +12,9 @@ final class BodyChannel: Sendable {
         var ending: Result<Void, TransferError>?
         var reader: CheckedContinuation<Void, Never>?
         var isAbandoned = false
-        /// Whether a piece was refused, so that `goOn` has to be called once there is room.
+        /// Whether a piece was refused, so that `resume` has to be called once there is room.
         var isFull = false
-        var goOn: (@Sendable () -> Void)?
+        var resume: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -29,12 +29,12 @@ final class BodyChannel: Sendable {
 
     /// Prepares the channel for a new attempt.
     ///
-    /// - Parameter goOn: called when there is room again after a refused piece.
-    func begin(goOn: @escaping @Sendable () -> Void) { state.withLock { $0.goOn = goOn } }
+    /// - Parameter resume: called when there is room again after a refused piece.
+    func begin(resume: @escaping @Sendable () -> Void) { state.withLock { $0.resume = resume } }
 
     /// Appends a piece to the buffer. An abandoned channel accepts and discards it.
     ///
-    /// - Returns: whether the piece was accepted. If the buffer is full, the piece is refused and `goOn` is called
+    /// - Returns: whether the piece was accepted. If the buffer is full, the piece is refused and `resume` is called
     ///   later.
     func put(_ bytes: [UInt8]) -> Bool {
         let (taken, reader) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
@@ -56,7 +56,7 @@ final class BodyChannel: Sendable {
     func finish(_ error: TransferError?) {
         let reader = state.withLock { state in
             if state.ending == nil { state.ending = error.map { .failure($0) } ?? .success(()) }
-            state.goOn = nil
+            state.resume = nil
             defer { state.reader = nil }
             return state.reader
         }
@@ -66,8 +66,8 @@ final class BodyChannel: Sendable {
     /// - Returns: all buffered bytes, joined; `nil` at the end of the body.
     func next() async throws(TransferError) -> [UInt8]? {
         while true {
-            let (bytes, ending, goOn) = take()
-            goOn?()
+            let (bytes, ending, resume) = removeNext()
+            resume?()
             if let bytes { return bytes }
             if let ending {
                 try ending.get()
@@ -88,7 +88,9 @@ final class BodyChannel: Sendable {
         }
     }
 
-    private func take() -> (bytes: [UInt8]?, ending: Result<Void, TransferError>?, goOn: (@Sendable () -> Void)?) {
+    private func removeNext() -> (
+        bytes: [UInt8]?, ending: Result<Void, TransferError>?, resume: (@Sendable () -> Void)?
+    ) {
         state.withLock { state in
             guard !state.pieces.isEmpty else { return (nil, state.ending, nil) }
             let bytes = state.pieces.count == 1 ? state.pieces[0] : Array(state.pieces.joined())
@@ -96,7 +98,7 @@ final class BodyChannel: Sendable {
             state.held = 0
             guard state.isFull else { return (bytes, nil, nil) }
             state.isFull = false
-            return (bytes, nil, state.goOn)
+            return (bytes, nil, state.resume)
         }
     }
 

@@ -77,7 +77,7 @@ final class BodyPump: Sendable {
         case failed(TransferError)
     }
 
-    func take(into space: UnsafeMutableRawBufferPointer) -> Taking {
+    func read(into space: UnsafeMutableRawBufferPointer) -> Taking {
         let (taking, maker) = state.withLock { state -> (Taking, CheckedContinuation<Bool, Never>?) in
             var count = 0
             while count < space.count, let chunk = state.chunks.first {

@@ -104,7 +104,7 @@ final class BodySender {
     }
 
     private func pull(into space: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int? {
-        switch pump?.take(into: space) {
+        switch pump?.read(into: space) {
         case .bytes(let count):
             if let length, count == 0 ? sent < length : sent + Int64(count) > length {
                 throw TransferError(

@@ -2,7 +2,7 @@ import Synchronization
 
 /// An in-memory cache of responses by URL. It evicts the least recently used response first.
 ///
-/// The cache stores whatever it receives; ``CacheJudgement`` decides what may be stored.
+/// The cache stores whatever it receives; ``CacheEvaluation`` decides what may be stored.
 public final class ResponseCache: Sendable {
     /// The maximum size of all responses together, in bytes.
     public let capacity: Int

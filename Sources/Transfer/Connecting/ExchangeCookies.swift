@@ -61,7 +61,7 @@ final class ExchangeCookies {
     }
 
     /// Processes a line of a response head.
-    func hear(_ line: UnsafeRawBufferPointer, on exchange: Exchange) {
+    func receive(_ line: UnsafeRawBufferPointer, on exchange: Exchange) {
         // The request has been sent, and the status line precedes any `Set-Cookie`. Stored cookies that were not to be
         // sent are loaded now, so that the response can delete them and cannot shadow protected ones.
         if !isFed { try? feed(exchange) }

@@ -43,8 +43,8 @@ struct RequestOptions {
         try exchange.easy.set(.tcpKeepAlive, to: true)
         try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
         try exchange.easy.set(.bufferSize, to: receiveBuffer)
-        exchange.stallTimeout = configuration.stallTimeout
-        exchange.headTimeout = LeastPace(configuration).headTimeout
+        exchange.activity.stallTimeout = configuration.stallTimeout
+        exchange.activity.headTimeout = LeastPace(configuration).headTimeout
 
         try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
         if url.scheme == "https" {
@@ -54,7 +54,7 @@ struct RequestOptions {
             // HTTP/2. Two responses are then mixed in one byte stream. Connections with different TLS options are never
             // shared, and this option changes nothing else (CURL_SSLVERSION_MAX_TLSv1_3).
             if version == .http1 { try exchange.easy.set(.tlsVersion, to: SecurityOptions.oldestTLS | 7 << 16) }
-            if trust.judges { try exchange.judgesCertificates() }
+            if trust.judges { try exchange.evaluatesCertificates() }
         }
         try route.apply(to: &exchange.easy)
         try setHeaders(on: exchange)

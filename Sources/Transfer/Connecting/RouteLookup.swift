@@ -6,22 +6,22 @@ struct RouteLookup {
     /// The host that libcurl connects to: the server, or the proxy in front of it.
     let peer: (host: String, port: Int)
     private let hosts: [(host: String, port: Int)]
-    private let judge: AddressJudge
+    private let evaluator: AddressEvaluator
     /// The addresses of the hosts resolved so far, in order.
     private var addresses: [[String]] = []
 
     /// Creates the lookup of a route.
     ///
     /// - Parameter server: the host and port of the request's URL.
-    init(to server: (host: String, port: Int), proxy: String?, judge: AddressJudge) throws(TransferError) {
+    init(to server: (host: String, port: Int), proxy: String?, evaluator: AddressEvaluator) throws(TransferError) {
         do throws(CurlError) {
             peer = try Self.peer(before: server, proxy: proxy)
         } catch {
             throw TransferError(.invalidRequest, "the URL or the proxy cannot be read")
         }
-        try judge.checkBehindProxy(server.host)
+        try evaluator.checkBehindProxy(server.host)
         hosts = Self.getsAddresses(proxy) ? [peer, server] : [peer]
-        self.judge = judge
+        self.evaluator = evaluator
     }
 
     /// Returns whether the client resolves the server's name and sends the address to the proxy. With other kinds of
@@ -41,7 +41,7 @@ struct RouteLookup {
     }
 
     /// Whether a proxy is given an address that must have been checked.
-    var tellsJudgedAddress: Bool { hosts.count > 1 && judge.isJudging }
+    var tellsJudgedAddress: Bool { hosts.count > 1 && evaluator.isEvaluating }
 
     /// The next name to be resolved; `nil` if all are.
     var next: String? { addresses.count < hosts.count ? hosts[addresses.count].host : nil }
@@ -53,7 +53,7 @@ struct RouteLookup {
         guard addresses.count < hosts.count else { return }
         let isPeer = addresses.isEmpty
         addresses.append(
-            isPeer ? judge.candidates(found) : try judge.allowed(found, of: hosts[addresses.count].host))
+            isPeer ? evaluator.candidates(found) : try evaluator.allowed(found, of: hosts[addresses.count].host))
     }
 
     /// Removes the names from the resolver's cache, so that the next attempt resolves them again.

@@ -29,7 +29,7 @@ extension TransferError {
             TransferError(.cannotConnect, "cannot connect to \(peer.host):\(peer.port): is the server up?")
         case .operationTimedout where isProxy:
             TransferError(.timedOut, "no connection to \(server.host) by \(name) within the connect timeout")
-        case .sslConnectError where systemError != 0 || tellsOfCut(error.message):
+        case .sslConnectError where systemError != 0 || indicatesCut(error.message):
             TransferError(.cannotConnect, "the connection to \(name) broke while TLS began")
         // CURLE_RECV_ERROR, which also occurs if a proxy refuses a tunnel.
         case .recvError where proxyStatus == 407:
@@ -56,10 +56,10 @@ extension TransferError {
         for server: (host: String, port: Int)
     ) -> TransferError? {
         // CURLE_SSL_CONNECT_ERROR, and OpenSSL's errors for bytes that are not a TLS record.
-        let tellsOfBytes = ["wrong version number", "packet length too long"].contains {
+        let indicatesPlainBytes = ["wrong version number", "packet length too long"].contains {
             error.message.firstRange(of: $0) != nil
         }
-        guard error.code == .sslConnectError, tellsOfBytes else { return nil }
+        guard error.code == .sslConnectError, indicatesPlainBytes else { return nil }
         // Through a tunnel, the server responds.
         let isProxy = peer != server && exchange.easy.proxyStatus() == 0
         let place = isProxy ? "\(peer.host):\(peer.port)" : "\(server.host):\(server.port)"
@@ -68,7 +68,7 @@ extension TransferError {
     }
 
     /// Returns whether OpenSSL's message states that a handshake failed because the connection ended.
-    private static func tellsOfCut(_ words: String) -> Bool {
+    private static func indicatesCut(_ words: String) -> Bool {
         ["unexpected eof", "SSL_ERROR_SYSCALL", "Connection reset"].contains { words.firstRange(of: $0) != nil }
     }
 }

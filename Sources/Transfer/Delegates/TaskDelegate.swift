@@ -103,10 +103,10 @@ public class TaskDelegate: @unchecked Sendable {
 
     /// Starts or resumes the request.
     ///
-    /// - Returns: `.begin` on the first call, `.goOn` if the request was suspended, otherwise `.nothing`.
+    /// - Returns: `.begin` on the first call, `.resume` if the request was suspended, otherwise `.nothing`.
     func start() -> RequestLife.Start {
         let action = state.withLock { $0.life.start() }
-        if action == .goOn { keepInStep() }
+        if action == .resume { keepInStep() }
         return action
     }
 
@@ -266,7 +266,7 @@ struct RequestLife {
     /// Whether an attempt has a task, which then has to be ended when the request is cancelled.
     private(set) var isUnderWay = false
 
-    enum Start { case begin, goOn, nothing }
+    enum Start { case begin, resume, nothing }
     enum Cancellation { case complete, endAttempt, nothing }
 
     mutating func start() -> Start {
@@ -276,7 +276,7 @@ struct RequestLife {
             isSuspended = false
         }
         if !isStarted { return .begin }
-        return isSuspended ? .goOn : .nothing
+        return isSuspended ? .resume : .nothing
     }
 
     /// - Returns: whether a task may have to be suspended.

@@ -29,11 +29,11 @@ extension DownloadStateMachine {
             // However little the present source brought: its rate is known now. One that has not responded yet may
             // still be fast.
             if connection.timing.hasBegun {
-                sources[connection.source].note(rate: max(1, connection.timing.pace.rate))
+                sources[connection.source].record(rate: max(1, connection.timing.pace.rate))
             } else {
-                sources[connection.source].leave()
+                sources[connection.source].recordDeparture()
             }
-            if sources[source].rate > 0 { sources.noteReturn() }
+            if sources[source].rate > 0 { sources.recordReturn() }
             return handOver(connection, to: source, isJoining: true, facts)
         case .beginAnew:
             guard let changed = failures.changed else { return .none }

@@ -34,7 +34,7 @@ extension DownloadStateMachine {
             // A response that ends before the first tick is measured by this alone.
             let rate = timing.meanRate(at: facts.now)
             rates.best = max(rates.best, rate)
-            sources[connection.source].note(rate: rate)
+            sources[connection.source].record(rate: rate)
         }
         // Complete bytes are never thrown away: nothing is left to request.
         if outcome.leavesPartIntact, hasEverything(facts) { return .finish(number) }

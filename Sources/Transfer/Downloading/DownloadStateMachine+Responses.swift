@@ -30,7 +30,7 @@ extension DownloadStateMachine {
             isVouched: known != nil, isConditional: request.isConditional,
             isConfirming: connection.endCheck == .underWay, total: part.version.total,
             digest: part.version.digest, pathSuffix: url.path)
-        let verdict = judgement.judge(head, now: context.wallTime)
+        let verdict = judgement.evaluate(head, now: context.wallTime)
         if connection.source > 0, let stated = context.statedDigest, let theirs = head.representationDigest,
             theirs.contradicts(stated), !context.hasDestinationDigest
         {

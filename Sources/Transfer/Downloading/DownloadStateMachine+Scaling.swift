@@ -112,12 +112,12 @@ extension DownloadStateMachine {
         for index in connections.indices {
             let number = connections[index].number
             if connections[index].isReceiving, let time = connections[index].timing.measure(at: facts.now) {
-                sources[connections[index].source].note(answerTime: time)
+                sources[connections[index].source].record(answerTime: time)
             }
             let rate = connections[index].timing.pace.rate
             table?.move(number, to: connections[index].position(facts[number].position), rate: rate)
             rates.best = max(rates.best * 0.995, rate)
-            sources[connections[index].source].note(rate: rate)
+            sources[connections[index].source].record(rate: rate)
         }
     }
 
@@ -220,7 +220,7 @@ extension DownloadStateMachine {
                 neighbours: neighbours.map(\.timing.pace.rate).max() ?? 0,
                 others: others.map(\.timing.pace.rate).max() ?? 0)
             if rates.slow.replaces(subject, best: rates.best, setUp: rates.setUp, now: facts.now) {
-                if !connection.timing.hasBegun { sources[connection.source].leave() }
+                if !connection.timing.hasBegun { sources[connection.source].recordDeparture() }
                 actions.append(interrupt(connection.number, .replaced))
             }
         }

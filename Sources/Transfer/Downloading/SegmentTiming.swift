@@ -72,7 +72,7 @@ struct SegmentTiming {
             begunAt = now
             responseTime = now - requestedAt
         }
-        pace.note(received, at: now)
+        pace.record(received, at: now)
         return responseTime
     }
 

@@ -102,7 +102,7 @@ struct Authorization {
     func failureCount(_ demand: Demand) -> Int { failures[demand.space] ?? 0 }
 
     /// Counts a refusal if the request had been sent with credentials.
-    mutating func noteRefusal(_ demand: Demand, at url: CurlURL, sentOwn: Bool) {
+    mutating func recordRefusal(_ demand: Demand, at url: CurlURL, sentOwn: Bool) {
         let answered = demand.space.isProxy ? proxy != nil : server?.origin == url.origin
         if answered || (sentOwn && demand.space.method == .basic) { failures[demand.space, default: 0] += 1 }
     }

@@ -6,7 +6,7 @@ import HTTPTypes
 struct CachedExchange {
     private let cache: ResponseCache
     private let url: String
-    private let judgement: CacheJudgement
+    private let judgement: CacheEvaluation
     /// Whether libcurl decodes the content coding, which it does for requests that set no `Accept-Encoding` field.
     private let decodes: Bool
     /// Whether the response is neither served from the cache nor stored in it. It can still invalidate a stored
@@ -68,7 +68,7 @@ struct CachedExchange {
             fields[.cookie] = cookies
         }
         let policy = reloads ? .reloadIgnoringLocalCacheData : Self.policy(of: request, configuration)
-        judgement = CacheJudgement(method: request.method, fields: fields, policy: policy)
+        judgement = CacheEvaluation(method: request.method, fields: fields, policy: policy)
 
         let found = isBypassed ? nil : cache.response(for: url.text)
         // A response stored with its coding does not serve a request that expects a decoded body, nor the reverse.

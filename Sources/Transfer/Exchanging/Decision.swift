@@ -54,7 +54,7 @@ final class Reply: Sendable {
     /// Takes the reply if it was given already.
     ///
     /// - Returns: the reply; `nil` if it has not been given, in which case it will be sent.
-    func takeAtOnce() -> Decision? {
+    func immediateDecision() -> Decision? {
         state.withLock { state in
             if case .given(let decision) = state {
                 state = .done

@@ -39,7 +39,7 @@ final class ExchangeLauncher {
     /// The route of the latest exchange.
     private var route: RouteLookup?
     /// The address check of the latest exchange.
-    private var judge: AddressJudge
+    private var evaluator: AddressEvaluator
     private var launchedAt = MonotonicTime.now()
     /// The duration of the latest exchange's name resolution in microseconds; `nil` if the addresses were known.
     private(set) var lookup: Int64?
@@ -52,7 +52,7 @@ final class ExchangeLauncher {
         self.number = number
         self.task = task
         session = task.session
-        judge = AddressJudge(session.configuration, task.originalRequest)
+        evaluator = AddressEvaluator(session.configuration, task.originalRequest)
     }
 
     /// Resolves the names and starts an exchange.
@@ -63,11 +63,11 @@ final class ExchangeLauncher {
         url = plan.url
         lookup = nil
         launchedAt = .now()
-        judge = AddressJudge(session.configuration, plan.request)
+        evaluator = AddressEvaluator(session.configuration, plan.request)
         do throws(TransferError) {
             let route = try RouteLookup(
                 to: (plan.url.host, plan.url.port), proxy: plan.request.proxy ?? session.configuration.proxy,
-                judge: judge)
+                evaluator: evaluator)
             try lookUp(route, plan, handler, failed)
         } catch {
             failed(error)
@@ -142,11 +142,11 @@ final class ExchangeLauncher {
             engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
-        let judgesAddresses = judge.judgesSockets
+        let evaluatesAddresses = evaluator.evaluatesSockets
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)
-                if judgesAddresses { try exchange.judgesAddresses() }
+                if evaluatesAddresses { try exchange.evaluatesAddresses() }
                 try plan.contribution.configure(exchange)
                 try plan.cookies?.begin(on: exchange)
             }
@@ -156,7 +156,7 @@ final class ExchangeLauncher {
     }
 
     /// Checks whether the exchange may connect to an address.
-    func allows(_ address: UnsafeRawBufferPointer) -> Bool { judge.allows(address) }
+    func allows(_ address: UnsafeRawBufferPointer) -> Bool { evaluator.allows(address) }
 
     /// Cancels the current lookup or exchange.
     ///
@@ -193,7 +193,7 @@ final class ExchangeLauncher {
             let peer = route?.peer
             // CURLE_COULDNT_CONNECT and CURLE_PROXY: no address responded.
             if error.code == .couldntConnect || error.code == .proxy { route?.forget(in: session.resolver) }
-            if let refusal = judge.error(peer?.host ?? host) { return refusal }
+            if let refusal = evaluator.error(peer?.host ?? host) { return refusal }
             let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
             if let peer, let url {
                 let server = (url.host, url.port)

@@ -8,13 +8,13 @@ extension Transaction: ExchangeHandler {
 
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         guard machine.awaitsHead else { return perform(machine.trailerReceived(line.count)) }
-        cookies?.hear(line, on: exchange)
+        cookies?.receive(line, on: exchange)
         switch parser.add(line) {
         case .incomplete: return true
         case .tooLong:
             return perform(machine.refuse(TransferError(.tooLarge, "the server's header fields are too long")))
         case .complete(let head):
-            exchange.noteHead()
+            exchange.recordHead()
             if let coding = head.unaskedTransferCoding {
                 let words = "the server sends its answer in a transfer coding that nobody asked for (\(coding))"
                 return perform(machine.refuse(TransferError(.truncated, words)))
@@ -39,7 +39,7 @@ extension Transaction: ExchangeHandler {
         case .pause: return .paused
         case .refuse: return .refused
         }
-        exchange.isWaitingToSend = client.isWaitingToSend
+        exchange.activity.isWaitingToSend = client.isWaitingToSend
         if mustRest(&incoming, toPass: bytes.count) { return pauseResponse() }
         switch client.didReceiveBody(bytes, of: self) {
         case .accepted:
@@ -88,9 +88,9 @@ extension Transaction: ExchangeHandler {
 
     // MARK: The connection
 
-    func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { launcher.allows(address) }
+    func evaluate(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { launcher.allows(address) }
 
-    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool {
+    func evaluate(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool {
         // libcurl provides no certificates for a reused connection, which was evaluated when it was made. If the trust
         // options forbid reuse, a missing chain is rejected.
         if certificates.chain.isEmpty, !trust.needsOwnConnection { return true }

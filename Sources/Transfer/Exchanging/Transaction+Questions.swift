@@ -25,7 +25,7 @@ extension Transaction {
             session.callbacks.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
         case .response(let head): client.askDelegate(about: head) { reply.give(.response($0)) }
         }
-        if let decision = reply.takeAtOnce() { return perform(machine.answered(number, decision)) }
+        if let decision = reply.immediateDecision() { return perform(machine.answered(number, decision)) }
         return perform(machine.answerDelayed(number))
     }
 

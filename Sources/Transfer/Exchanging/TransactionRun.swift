@@ -13,5 +13,5 @@ extension SingleTransactionRun {
     func transaction(_ number: Int) -> Transaction? { transaction }
     func cancel() { transaction.cancel() }
     func suspend() { transaction.pause(.suspended) }
-    func goOn() { transaction.resume(.suspended) }
+    func resume() { transaction.resume(.suspended) }
 }

@@ -42,7 +42,7 @@ extension Directory {
                 break
             }
             last = try Directory(descriptor: child, path: path)
-            if isMarked { try last.noteMade(since: begun) }
+            if isMarked { try last.recordMade(since: begun) }
         }
         // The new entries must survive a power failure as reliably as the file in the last directory. All directories
         // are created before the first fsync, since that usually writes the other entries to the disk too.
@@ -65,7 +65,7 @@ extension Directory {
     ///
     /// - Parameter moment: a time before the creation, in nanoseconds since 1970.
     /// - Throws: `pathNotAllowed` if the directory was exchanged.
-    private func noteMade(since moment: Int64) throws(TransferError) {
+    private func recordMade(since moment: Int64) throws(TransferError) {
         let birth = linux_birth(descriptor.raw)
         guard birth >= 0 else { return }
         guard birth >= moment, isOwned(by: [geteuid()]) else {

@@ -28,7 +28,7 @@ final class Disk: Sendable {
     }
 
     /// Records the duration of a write in milliseconds.
-    func note(write milliseconds: Int64, at now: MonotonicTime = .now()) {
+    func record(write milliseconds: Int64, at now: MonotonicTime = .now()) {
         guard milliseconds >= Self.slowWrite else { return }
         slowUntil.store(now.advanced(milliseconds: Self.memory).nanoseconds, ordering: .relaxed)
     }

@@ -27,14 +27,14 @@ package final class EarlierNames: Sendable {
         /// The number of series, plus the number of owners in them.
         private var count = 0
 
-        mutating func take(_ series: Series) -> Known {
+        mutating func beginReading(_ series: Series) -> Known {
             guard let taken = known.removeValue(forKey: series) else { return Known() }
             count -= taken.numbers.count + 1
             return taken
         }
 
         mutating func put(_ read: Known, _ series: Series) {
-            _ = take(series)
+            _ = beginReading(series)
             if count + read.numbers.count >= limit { self = State() }
             known[series] = read
             count += read.numbers.count + 1
@@ -57,7 +57,7 @@ package final class EarlierNames: Sendable {
         guard let free = names.free() else { return nil }
         let series = Series(directory: directory.inode, wanted: wanted)
         // The entry is removed so that it can be changed without a copy. A concurrent lookup reads the files itself.
-        var read = state.withLock { $0.take(series) }
+        var read = state.withLock { $0.beginReading(series) }
         if read.free != free { Self.update(&read, names, upTo: free) }
         state.withLock { $0.put(read, series) }
         guard let number = read.numbers[owner] else { return nil }

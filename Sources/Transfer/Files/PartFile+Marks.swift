@@ -29,7 +29,7 @@ extension PartFile {
     /// Records the part's current size and modification time, so that a resumed download can detect changes by others.
     ///
     /// Nothing may be written to the part file after that.
-    func leave() {
+    func recordState() {
         guard let information = try? descriptor.status() else { return }
         _ = Self.set(Self.leaving, of: descriptor.raw, to: Self.state(information))
     }
@@ -37,7 +37,7 @@ extension PartFile {
     /// Removes the record of size and modification time, since the part file will change from now on.
     ///
     /// - Returns: whether the part file is unchanged since the record; also `true` without a record, as after a crash.
-    static func takeUp(
+    static func checkAndClearState(
         _ descriptor: Int32, _ information: stat, _ name: String, in directory: Directory
     ) throws(TransferError) -> Bool {
         guard let left = attribute(leaving, of: descriptor) else { return true }
@@ -94,7 +94,7 @@ extension PartFile {
 
     /// Records the user the file is downloaded for. On a file system without extended attributes, only the process's
     /// own user may replace the finished file.
-    func note(user: UInt32) { _ = Self.set(Self.beneficiary, of: descriptor.raw, to: "\(user)") }
+    func record(user: UInt32) { _ = Self.set(Self.beneficiary, of: descriptor.raw, to: "\(user)") }
 
     /// Whether the finished file `name` was downloaded for `user`. Other users may write this attribute on their own
     /// files, so the caller must ensure that the file belongs to the process's user.

@@ -50,7 +50,7 @@ public final class PartFile: Sendable {
     private let state: Mutex<State>
     /// The modification time after this process's last change, in nanoseconds since 1970; 0 if it is unknown.
     private let changed = Atomic<Int64>(0)
-    private let tellsChanges: Bool
+    private let reportsChanges: Bool
     /// The end of the leading bytes that this process will not read again; `.max` if it reads nothing.
     private let read = Atomic<Int64>(.max)
 
@@ -65,20 +65,20 @@ public final class PartFile: Sendable {
         self.name = name
         self.generation = generation
         state = Mutex(State(written: ranges, durable: ranges))
-        tellsChanges = Self.tellsChanges(descriptor)
-        if tellsChanges { changed.store(Self.time(information), ordering: .relaxed) }
+        reportsChanges = Self.reportsChanges(descriptor)
+        if reportsChanges { changed.store(Self.time(information), ordering: .relaxed) }
     }
 
     /// Whether the file's modification time changes with every write and only then. Remote file systems, and those
     /// implemented by programs, may use other clocks and rules.
-    private static func tellsChanges(_ descriptor: FileDescriptorOwner) -> Bool {
+    private static func reportsChanges(_ descriptor: FileDescriptorOwner) -> Bool {
         // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS: statfs(2).
         [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF2F5_2010].contains(linux_file_system_type(descriptor.raw))
     }
 
     /// Records the current modification time as the result of this process's own changes.
-    func noteChange() {
-        guard tellsChanges, let information = try? descriptor.status() else { return }
+    func recordChange() {
+        guard reportsChanges, let information = try? descriptor.status() else { return }
         changed.store(Self.time(information), ordering: .relaxed)
     }
 
@@ -101,7 +101,7 @@ public final class PartFile: Sendable {
             throw directory.refusal(errno, doing: "make the part file in \(directory.path)", of: name)
         }
         let owned = FileDescriptorOwner(descriptor)
-        let lock = try PartLock.take(owned, Inode(try owned.status()), path: directory.path(of: name))
+        let lock = try PartLock.acquire(owned, Inode(try owned.status()), path: directory.path(of: name))
         let generation = mark(descriptor, owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16))
         return PartFile(
             descriptor: owned, try owned.status(), directory: directory, name: name,
@@ -133,9 +133,9 @@ public final class PartFile: Sendable {
         guard information.st_mode & S_IFMT == S_IFREG, information.st_nlink == 1,
             let end = resumeData.ranges.ranges.last?.upperBound, information.st_size >= end
         else { return nil }
-        let lock = try PartLock.take(descriptor, Inode(information), path: directory.path(of: name))
+        let lock = try PartLock.acquire(descriptor, Inode(information), path: directory.path(of: name))
         guard isMarked(raw, resumeData.generation),
-            try takeUp(raw, information, name, in: directory)
+            try checkAndClearState(raw, information, name, in: directory)
         else { return nil }
         return PartFile(
             descriptor: descriptor, information, directory: directory, name: name,
@@ -239,7 +239,7 @@ public final class PartFile: Sendable {
             throw directory.refusal(error.systemError ?? EIO, doing: "write the part file", of: name)
         }
         run.move(to: offset + Int64(bytes.count))
-        noteChange()
+        recordChange()
     }
 
     /// Returns the ranges passed to the kernel.
@@ -273,7 +273,7 @@ public final class PartFile: Sendable {
             state.withLock { $0.failure = $0.failure ?? error }
             throw error
         }
-        try note(snapshot)
+        try record(snapshot)
         return snapshot
     }
 
@@ -294,7 +294,7 @@ public final class PartFile: Sendable {
     func setRead(upTo offset: Int64) { read.store(offset, ordering: .relaxed) }
 
     /// Whether a sync of the whole file system covers the file and reports its errors; true of local file systems.
-    var maySharedSync: Bool { tellsChanges }
+    var maySharedSync: Bool { reportsChanges }
 
     /// Syncs several part files of one file system with a single sync of the whole file system (syncfs). Blocks.
     ///
@@ -320,11 +320,11 @@ public final class PartFile: Sendable {
             state.withLock { $0.failure = $0.failure ?? error }
             throw error
         }
-        try note(snapshot)
+        try record(snapshot)
         return snapshot
     }
 
-    private func note(_ synced: ByteRangeSet) throws(TransferError) {
+    private func record(_ synced: ByteRangeSet) throws(TransferError) {
         let failure = state.withLock { state in
             if state.failure == nil { state.durable = synced }
             return state.failure
@@ -337,7 +337,7 @@ public final class PartFile: Sendable {
         guard ftruncate(descriptor.raw, off_t(length)) == 0 else {
             throw directory.refusal(errno, doing: "cut the part file", of: name)
         }
-        noteChange()
+        recordChange()
     }
 
     /// Validates that the file system supports a file of `size` bytes; FAT, for example, is limited to 4 GiB.

@@ -35,7 +35,8 @@ final class PartLock: Sendable {
     /// - Parameter path: the part's path, for messages.
     /// - Returns: `nil` if the file system does not support locks, or while this process is releasing the lock.
     /// - Throws: `partInUse` if another process holds the lock.
-    static func take(_ descriptor: FileDescriptorOwner, _ inode: Inode, path: String) throws(TransferError) -> PartLock?
+    static func acquire(_ descriptor: FileDescriptorOwner, _ inode: Inode, path: String) throws(TransferError)
+        -> PartLock?
     {
         if let own = held.withLock({ $0[inode]?.lock }) { return own }
         guard flock(descriptor.raw, LOCK_EX | LOCK_NB) == 0 else {
@@ -63,7 +64,7 @@ final class PartLock: Sendable {
         }
         let inode = Inode(status)
         // The lock is released with the descriptor, unless a run of this process holds it.
-        _ = try take(descriptor, inode, path: directory.path(of: name))
+        _ = try acquire(descriptor, inode, path: directory.path(of: name))
     }
 
     /// Returns the process that holds the lock, if the kernel reports it (proc_locks(5)).

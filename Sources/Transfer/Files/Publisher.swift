@@ -166,7 +166,7 @@ final class Publisher: Sendable {
         }
         let path = try part.checkPlace()
         if !item.destination.isPrivate { directory.setPermissions(of: part.descriptor, umask: umask) }
-        if let user = item.destination.user { part.note(user: user) }
+        if let user = item.destination.user { part.record(user: user) }
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)  // errors ignored: a wrong time is acceptable
         }

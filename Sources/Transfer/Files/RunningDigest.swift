@@ -65,7 +65,7 @@ enum RunningDigest {
 
 extension FileDigest {
     /// Compares this digest with that of a complete file's bytes. Throws `checksumMismatch` if they differ.
-    func judge(_ digest: RunningDigest) throws(TransferError) {
+    func evaluate(_ digest: RunningDigest) throws(TransferError) {
         let found = FileDigest(algorithm: algorithm, bytes: digest.value).hex
         guard found == hex else {
             throw TransferError(.checksumMismatch, "the \(algorithm.rawValue) of what arrived is \(found), not \(hex)")

@@ -16,7 +16,7 @@ final class SpaceNeeds: Sendable {
     /// Records the bytes that a task has yet to write.
     ///
     /// - Returns: the bytes that the other tasks have yet to write to this file system.
-    func note(_ bytes: Int64, of task: Int, on device: UInt64) -> Int64 {
+    func record(_ bytes: Int64, of task: Int, on device: UInt64) -> Int64 {
         needs.withLock { needs in
             var others: Int64 = 0
             var isNew = true

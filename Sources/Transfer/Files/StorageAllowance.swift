@@ -74,12 +74,12 @@ public final class StorageShare: Sendable {
     ///
     /// - Throws: ``TransferError/Code/allowanceUsedUp`` if the allowance is too small; the reservation is unchanged
     ///   then.
-    public func take(_ wanted: Int64) throws(TransferError) { _ = try change(to: wanted, ahead: 0, shrinks: true) }
+    public func reserve(_ wanted: Int64) throws(TransferError) { _ = try change(to: wanted, ahead: 0, shrinks: true) }
 
     /// Reserves at least `wanted` bytes in all, and up to `ahead` more.
     ///
     /// - Returns: the number of bytes reserved now.
-    /// - Throws: as ``take(_:)``.
+    /// - Throws: as ``reserve(_:)``.
     func grow(to wanted: Int64, ahead: Int64) throws(TransferError) -> Int64 {
         try change(to: wanted, ahead: ahead, shrinks: false)
     }

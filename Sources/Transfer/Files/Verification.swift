@@ -86,7 +86,7 @@ final class Verification: Sendable {
             }
             switch next {
             case .rest: return
-            case .end(let then): return then(judge(digest))
+            case .end(let then): return then(evaluate(digest))
             case .read(let count):
                 do throws(TransferError) {
                     let piece = UnsafeMutableRawBufferPointer(rebasing: space[..<count])
@@ -104,9 +104,9 @@ final class Verification: Sendable {
         }
     }
 
-    private func judge(_ digest: RunningDigest) -> TransferError? {
+    private func evaluate(_ digest: RunningDigest) -> TransferError? {
         do throws(TransferError) {
-            try self.digest.judge(digest)
+            try self.digest.evaluate(digest)
             return nil
         } catch {
             return error

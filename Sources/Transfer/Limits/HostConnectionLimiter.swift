@@ -69,7 +69,7 @@ struct HostConnectionLimiter {
     /// Releases the place of an admitted task.
     ///
     /// - Returns: The waiting task that is admitted in its place.
-    mutating func leave(_ task: Int) -> Int? {
+    mutating func release(_ task: Int) -> Int? {
         forgetRequests(of: task)
         return hosts.removeValue(forKey: task).flatMap { next(at: $0) }
     }

@@ -50,7 +50,7 @@ final class HostLines: Sendable {
         }
     }
 
-    func leave(_ task: Int, at host: String) {
+    func unregister(_ task: Int, at host: String) {
         lines.withLock { lines in
             guard let member = lines[host]?.members.removeValue(forKey: task) else { return }
             lines[host]?.gone &+= member.progress.transferredBytes &- member.before

@@ -22,7 +22,7 @@ struct LimitUse: Sendable {
     /// - Parameters:
     ///   - unused: The permitted but unused amount since the last call, in bytes times nanoseconds per second.
     ///   - rate: The rate limit in bytes per second.
-    mutating func note(unused more: Int128, rate: Int64, now: MonotonicTime) {
+    mutating func record(unused more: Int128, rate: Int64, now: MonotonicTime) {
         let (sum, isTooMuch) = unused.addingReportingOverflow(more)
         unused = isTooMuch ? .max : sum
         guard since.milliseconds(until: now) >= Self.watchingTime else { return }

@@ -38,10 +38,10 @@ public final class RateLimiter: Sendable {
     ///
     /// - Returns: The milliseconds until they may pass, 0 if immediately, and the ticket for ``wait(for:now:)`` if
     ///   there is a limit.
-    func take(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: TokenBucket.Ticket?) {
+    func consume(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: TokenBucket.Ticket?) {
         guard limit.load(ordering: .relaxed) != 0 else { return (0, nil) }
         return bucket.withLock { bucket in
-            guard let (wait, ticket) = bucket?.take(bytes, now: now) else { return (0, nil) }
+            guard let (wait, ticket) = bucket?.consume(bytes, now: now) else { return (0, nil) }
             return (wait, ticket)
         }
     }

@@ -51,7 +51,7 @@ struct TokenBucket: Sendable {
     ///
     /// - Returns: The milliseconds until they may pass, rounded up, 0 if immediately; and the ticket for
     ///   ``wait(for:now:)``.
-    mutating func take(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: Ticket) {
+    mutating func consume(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: Ticket) {
         refill(now)
         let count = max(0, bytes)
         level = max(Self.deepest, level - Int128(count) * Self.second)
@@ -105,7 +105,7 @@ struct TokenBucket: Sendable {
         let full = Int128(burst) * Self.second
         let unused = overflow ? .max : max(0, gain - (full - level))
         level = unused > 0 ? full : level + gain
-        use.note(unused: unused, rate: rate, now: now)
+        use.record(unused: unused, rate: rate, now: now)
     }
 
     private static func burst(of rate: Int64, own: Int64?) -> Int64 {

@@ -91,12 +91,12 @@ public final class TransferProgress: Sendable {
 
     func setCompleted(_ bytes: Int64) {
         completed.store(bytes, ordering: .sequentiallyConsistent)
-        tell()
+        notify()
     }
 
     func setTotal(_ bytes: Int64?) {
         total.store(bytes ?? -1, ordering: .sequentiallyConsistent)
-        tell()
+        notify()
     }
 
     func setHeldBack(_ isHeldBack: Bool) { heldBack.store(isHeldBack, ordering: .relaxed) }
@@ -105,12 +105,12 @@ public final class TransferProgress: Sendable {
 
     func setPhase(_ phase: Phase) {
         currentPhase.store(phase.rawValue, ordering: .sequentiallyConsistent)
-        tell()
+        notify()
     }
 
     /// Wakes the waiting readers. Without any, this costs one atomic load. Otherwise it takes a lock, and a reader
     /// waits at most once in 50 ms.
-    private func tell() {
+    private func notify() {
         guard isAwaited.load(ordering: .sequentiallyConsistent) else { return }
         wake(isOver: false)
     }
@@ -127,7 +127,7 @@ public final class TransferProgress: Sendable {
     }
 
     /// Reopens the sequence, since a request continues the counts of an earlier one.
-    func goOn() { state.withLock { $0.isOver = false } }
+    func resume() { state.withLock { $0.isOver = false } }
 
     /// Ends the sequence, since the request is complete.
     func finish() { wake(isOver: true) }

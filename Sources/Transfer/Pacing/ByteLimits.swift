@@ -21,9 +21,9 @@ final class ByteLimits {
     /// The limit in bytes per second; `nil` if unlimited.
     var rate: Int64? { core.maximumRate }
 
-    func take(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: TokenBucket.Ticket?) {
+    func consume(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: TokenBucket.Ticket?) {
         follow(now)
-        guard let (wait, ticket) = bucket?.take(bytes, now: now) else { return (0, nil) }
+        guard let (wait, ticket) = bucket?.consume(bytes, now: now) else { return (0, nil) }
         return (wait, ticket)
     }
 

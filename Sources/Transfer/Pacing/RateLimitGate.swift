@@ -64,39 +64,39 @@ struct RateLimitGate {
         let quantum = quantum()
         let more = max(bytes - counted, quantum)
         counted += more
-        let own = limits.take(more, now: now)
+        let own = limits.consume(more, now: now)
         ownTicket = own.ticket
-        return max(own.wait, takeShared(more, now: now))
+        return max(own.wait, consumeShared(more, now: now))
     }
 
     /// Deducts bytes from the shared limits, unless another connection of the request waits there.
-    private mutating func takeShared(_ bytes: Int, now: MonotonicTime) -> Int64 {
+    private mutating func consumeShared(_ bytes: Int, now: MonotonicTime) -> Int64 {
         (sessionTicket, hostTicket) = (nil, nil)
         deferred = 0
         guard limiter.rate != nil || host?.rate != nil else {
-            limits.line.leave(id)
+            limits.line.remove(id)
             return 0
         }
         guard limits.line.enter(id, wake: wake) else {
             deferred = bytes
             return ByteLimits.longestRest
         }
-        let session = limiter.take(bytes, now: now)
-        let host = self.host?.take(bytes, now: now)
+        let session = limiter.consume(bytes, now: now)
+        let host = self.host?.consume(bytes, now: now)
         (sessionTicket, hostTicket) = (session.ticket, host?.ticket)
         let wait = max(session.wait, host?.wait ?? 0)
-        if wait == 0 { limits.line.leave(id) }
+        if wait == 0 { limits.line.remove(id) }
         return wait
     }
 
     /// Returns the remaining wait in milliseconds; 0 if the deducted bytes may pass.
     mutating func wait(now: MonotonicTime) -> Int64 {
         let own = ownTicket.map { limits.wait(for: $0, now: now) } ?? 0
-        if deferred > 0 { return max(own, takeShared(deferred, now: now)) }
+        if deferred > 0 { return max(own, consumeShared(deferred, now: now)) }
         let shared = max(
             sessionTicket.map { limiter.wait(for: $0, now: now) } ?? 0,
             hostTicket.flatMap { host?.wait(for: $0, now: now) } ?? 0)
-        if shared == 0 { limits.line.leave(id) }
+        if shared == 0 { limits.line.remove(id) }
         return max(own, shared)
     }
 
@@ -127,7 +127,7 @@ struct RateLimitGate {
         limiter.give(back: counted - deferred)
         host?.give(back: counted - deferred)
         (counted, deferred) = (0, 0)
-        limits.line.leave(id)
+        limits.line.remove(id)
     }
 
     /// Returns the lowest limit in bytes per second; `nil` if there is none.

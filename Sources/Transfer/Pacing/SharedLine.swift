@@ -34,7 +34,7 @@ final class SharedLine {
     }
 
     /// Releases a connection's position, or removes it from the queue; the next waiting connection gets the position.
-    func leave(_ id: Int) {
+    func remove(_ id: Int) {
         guard holder == id else {
             if !waiting.isEmpty { waiting.removeAll { $0.id == id } }
             return

@@ -43,7 +43,7 @@ public final class NetworkReachabilityManager: Sendable {
         let state = Mutex(State())
 
         /// Records a snapshot from `listener` and notifies the readers of a change.
-        func note(_ picture: NetworkPicture, from listener: NetworkListener) {
+        func record(_ picture: NetworkPicture, from listener: NetworkListener) {
             let (change, readers) = state.withLock { state -> (Change?, [AsyncStream<Change>.Continuation]) in
                 // A stopped listener may still deliver a snapshot.
                 guard state.listener === listener, let before = state.picture else { return (nil, []) }
@@ -126,7 +126,7 @@ public final class NetworkReachabilityManager: Sendable {
         }
         guard isFirst else { return }
         let hasThread = listener.start(
-            onPicture: { [shared] in shared.note($0, from: listener) }, onEnd: { [shared] in shared.end(listener) })
+            onPicture: { [shared] in shared.record($0, from: listener) }, onEnd: { [shared] in shared.end(listener) })
         guard hasThread else {
             shared.end(listener)
             throw TransferError(.internal, "there is no thread to listen for changes in the network")

@@ -66,7 +66,7 @@ struct HostKeyCheck {
     }
 
     /// Returns a `known_hosts` line that makes libssh2 request keys of `type`. Its key is a dummy, because
-    /// ``judge(_:)`` validates the key.
+    /// ``evaluate(_:)`` validates the key.
     static func wish(for type: String, host: String) -> [UInt8] {
         Array("\(host) \(type) \(String(repeating: "A", count: 64))\n".utf8)
     }
@@ -86,7 +86,7 @@ struct HostKeyCheck {
     }
 
     /// Returns whether the server's key is trusted, and records the refusal if it is not.
-    mutating func judge(_ bytes: [UInt8]) -> Bool {
+    mutating func evaluate(_ bytes: [UInt8]) -> Bool {
         guard let key = HostKey(bytes) else {
             refusal = TransferError(.hostKey, "\(server) shows a host key of no known form")
             return false
@@ -99,15 +99,15 @@ struct HostKeyCheck {
             refusal = TransferError(
                 .hostKey, "\(server) does not have the host key SHA256:\(wanted), but \(shown): is it the right server?"
             )
-        case .knownHosts(let lists): return judge(key, shown, lists)
+        case .knownHosts(let lists): return evaluate(key, shown, lists)
         }
         return false
     }
 
-    private mutating func judge(
+    private mutating func evaluate(
         _ key: HostKey, _ shown: String, _ lists: [(hosts: KnownHosts, path: String)]
     ) -> Bool {
-        let verdicts = lists.map { (verdict: $0.hosts.judge(key), path: $0.path) }
+        let verdicts = lists.map { (verdict: $0.hosts.evaluate(key), path: $0.path) }
         for case (.revoked(let line), let path) in verdicts {
             mayHaveAnother = false
             refusal = TransferError(

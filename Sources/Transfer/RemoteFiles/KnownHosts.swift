@@ -56,7 +56,7 @@ struct KnownHosts {
             line: number, isRevoked: isRevoked, type: String(decoding: type, as: UTF8.self), key: Array(key))
     }
 
-    func judge(_ key: HostKey) -> Verdict {
+    func evaluate(_ key: HostKey) -> Verdict {
         if let entry = entries.first(where: { $0.isRevoked && $0.key == key.bytes }) {
             return .revoked(line: entry.line)
         }

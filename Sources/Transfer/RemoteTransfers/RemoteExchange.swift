@@ -8,7 +8,7 @@ final class RemoteExchange: ExchangeHandler {
     /// The resources of one connection.
     private struct Connection {
         var begunAt = MonotonicTime.now()
-        var judge: AddressJudge
+        var evaluator: AddressEvaluator
         var route: RouteLookup?
         /// A known_hosts file that makes libssh2 request one type of host key.
         var wish: MemoryFile?
@@ -37,7 +37,7 @@ final class RemoteExchange: ExchangeHandler {
             RemoteExchangeStateMachine.Configuration(
                 file: file, transportSecurity: task.originalRequest.transportSecurity,
                 stallTimeout: session.configuration.stallTimeout))
-        connection = Connection(judge: AddressJudge(session.configuration, task.originalRequest))
+        connection = Connection(evaluator: AddressEvaluator(session.configuration, task.originalRequest))
         let limits = ByteLimits(task.core)
         let origin = (file.scheme.rawValue, file.host, file.port)
         incoming = RateLimitGate(.download, at: origin, limits: limits, session: session)
@@ -68,7 +68,7 @@ final class RemoteExchange: ExchangeHandler {
 
     private func perform(_ action: RemoteExchangeAction) {
         switch action {
-        case .none, .judgeStoredSize: break
+        case .none, .evaluateStoredSize: break
         case .readHostKeys:
             do throws(TransferError) {
                 perform(machine.hostKeysRead(try readHostKeys()))
@@ -112,7 +112,7 @@ final class RemoteExchange: ExchangeHandler {
     }
 
     private func readHostKeys() throws(TransferError) -> HostKeyCheck {
-        guard CurlLibrary.judgesHostKeys else {
+        guard CurlLibrary.evaluatesHostKeys else {
             throw TransferError(
                 .protocolNotAllowed, "this machine's libcurl has no SSH in which the server's key can be judged")
         }
@@ -123,7 +123,7 @@ final class RemoteExchange: ExchangeHandler {
     }
 
     private func resolve(_ attempt: RemoteAttempt) {
-        connection = Connection(judge: AddressJudge(session.configuration, request))
+        connection = Connection(evaluator: AddressEvaluator(session.configuration, request))
         resolution = nil
         do throws(TransferError) {
             if let type = attempt.hostKeyType {
@@ -131,7 +131,7 @@ final class RemoteExchange: ExchangeHandler {
             }
             let route = try RouteLookup(
                 to: (file.host, file.port), proxy: request.proxy ?? session.configuration.proxy,
-                judge: connection.judge)
+                evaluator: connection.evaluator)
             if file.scheme.isFTP { try checkDataConnections(route) }
             let plan = RouteResolution.Plan(
                 route: route, request: request, server: file.host, begunAt: connection.begunAt)
@@ -173,11 +173,11 @@ final class RemoteExchange: ExchangeHandler {
             receiveBuffer: incoming.receiveBuffer(upTo: session.resources.receiveBuffer(on: core)))
         try options.checkLogin()
         try options.checkTrust()
-        let judgesAddresses = connection.judge.judgesSockets
+        let evaluatesAddresses = connection.evaluator.evaluatesSockets
         do throws(CurlError) {
             connection.exchangeID = try core.start(handler: self) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(attempt.step, to: exchange)
-                if judgesAddresses { try exchange.judgesAddresses() }
+                if evaluatesAddresses { try exchange.evaluatesAddresses() }
             }
         } catch {
             throw TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)")
@@ -213,7 +213,7 @@ final class RemoteExchange: ExchangeHandler {
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         guard let reply = FTPReply(line) else { return true }
         let action = machine.replyReceived(reply, now: MonotonicTime.now().milliseconds)
-        if case .judgeStoredSize(let size) = action, let error = client.judge(storedSize: size) {
+        if case .evaluateStoredSize(let size) = action, let error = client.evaluate(storedSize: size) {
             machine.clientFailed(error)
             return false
         }
@@ -273,13 +273,15 @@ final class RemoteExchange: ExchangeHandler {
 
     func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
 
-    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
+    func evaluate(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
 
-    func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
+    func evaluate(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         machine.hostKeyReceived(Array(hostKey))
     }
 
-    func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { connection.judge.allows(address) }
+    func evaluate(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
+        connection.evaluator.allows(address)
+    }
 
     func goesOn(_ exchange: Exchange) -> Bool { machine.continues(isCancelling: task.state == .canceling) }
 
@@ -296,7 +298,7 @@ final class RemoteExchange: ExchangeHandler {
             end.ending = .failed(words)
             end.hasExpired = exchange.hasExpired
             let peer = connection.route?.peer
-            end.addressError = connection.judge.error(peer?.host ?? file.host)
+            end.addressError = connection.evaluator.error(peer?.host ?? file.host)
             end.connectError = peer.flatMap {
                 TransferError.connecting(words, exchange, to: $0, for: (file.host, file.port))
             }

@@ -26,7 +26,7 @@ enum RemoteExchangeAction {
     case nudge(Int, again: Int64)
     /// Has the client judge the size that the server reports for the stored file;
     /// ``RemoteExchangeStateMachine/clientFailed(_:)`` follows if it is wrong.
-    case judgeStoredSize(Int64)
+    case evaluateStoredSize(Int64)
     /// Reports the end of the step to the client, which may begin another.
     ///
     /// - Parameter forgetsAddresses: whether the names are to be resolved again before the next attempt.

@@ -13,7 +13,7 @@ protocol RemoteExchangeClient: AnyObject {
     /// Checks the size that the server reports for the stored file.
     ///
     /// - Returns: the error if the size is wrong; no further command is sent then.
-    func judge(storedSize: Int64) -> TransferError?
+    func evaluate(storedSize: Int64) -> TransferError?
     func didEnd(_ ending: RemoteEnding)
 }
 
@@ -23,7 +23,7 @@ extension RemoteExchangeClient {
     }
     func fill(_ space: UnsafeMutableRawBufferPointer) -> RemoteFillVerdict { .filled(0) }
     func rewind(to offset: Int64) -> Bool { true }
-    func judge(storedSize: Int64) -> TransferError? { nil }
+    func evaluate(storedSize: Int64) -> TransferError? { nil }
 }
 
 /// A run that uses a ``RemoteExchange``.
@@ -34,5 +34,5 @@ protocol RemoteRun: LoopRun {
 extension RemoteRun {
     func cancel() { exchange.cancel() }
     func suspend() { exchange.suspend() }
-    func goOn() { exchange.resume(after: .suspended) }
+    func resume() { exchange.resume(after: .suspended) }
 }

@@ -18,7 +18,7 @@ extension RemoteExchangeStateMachine {
             running.stage = .exchanging(.none)
             action = .none
         default:
-            action = running.step.work.stores ? reply.size.map { .judgeStoredSize($0) } ?? .none : .none
+            action = running.step.work.stores ? reply.size.map { .evaluateStoredSize($0) } ?? .none : .none
         }
         phase = .running(running)
         return action

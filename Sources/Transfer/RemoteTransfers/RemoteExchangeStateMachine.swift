@@ -138,7 +138,7 @@ struct RemoteExchangeStateMachine {
     /// Returns whether the server's host key is trusted.
     mutating func hostKeyReceived(_ key: [UInt8]) -> Bool {
         guard case .running(var running) = phase else { return false }
-        let isTrusted = running.hostKeys?.judge(key) ?? false
+        let isTrusted = running.hostKeys?.evaluate(key) ?? false
         phase = .running(running)
         return isTrusted
     }

@@ -39,7 +39,7 @@ struct RemoteOptions {
 
     private func setTimes(on exchange: Exchange, _ step: RemoteStep) throws(CurlError) {
         try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
-        exchange.stallTimeout = configuration.stallTimeout
+        exchange.activity.stallTimeout = configuration.stallTimeout
         // In seconds, clamped to libcurl's maximum. It exceeds the session's own stall timeout, whose error is more
         // specific.
         let stall = configuration.stallTimeout / 1000 + 2
@@ -138,7 +138,7 @@ struct RemoteOptions {
     // MARK: SSH
 
     private func setSSH(on exchange: Exchange) throws(CurlError) {
-        try exchange.judgesHostKey()
+        try exchange.evaluatesHostKey()
         if let wish { try exchange.easy.set(.knownHosts, to: wish.path) }
         guard let login else { return }
         try exchange.easy.set(.user, to: login.user)

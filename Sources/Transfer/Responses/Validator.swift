@@ -11,7 +11,7 @@ struct Validator: Sendable {
         var data: [UInt8]?
     }
 
-    let judge: @Sendable (Answer) -> TransferError?
+    let evaluate: @Sendable (Answer) -> TransferError?
 
     static func status(in range: some Collection<Int> & Sendable) -> Validator {
         Validator { answer in

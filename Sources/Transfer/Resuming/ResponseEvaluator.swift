@@ -41,15 +41,15 @@ struct ResponseEvaluator {
         case fail(TransferError)
     }
 
-    func judge(_ head: ResponseHead, now: Int64) -> Verdict {
+    func evaluate(_ head: ResponseHead, now: Int64) -> Verdict {
         if (200...299).contains(head.status), head.contentLength == nil, head.value(of: "content-length") != nil {
             // libcurl ignores a number that is too large. The end of the body would then be unknown.
             return .fail(TransferError(.truncated, "the server sent an invalid Content-Length"))
         }
-        return judgeStatus(head, now: now)
+        return evaluateStatus(head, now: now)
     }
 
-    private func judgeStatus(_ head: ResponseHead, now: Int64) -> Verdict {
+    private func evaluateStatus(_ head: ResponseHead, now: Int64) -> Verdict {
         switch head.status {
         case 206: partial(head)
         case 200, 203: whole(head)

@@ -80,9 +80,9 @@ public final class DefaultRetrier: RequestInterceptor {
         let failure = error ?? Self.unvalidatedFailure(of: request)
         guard let answered else { return }
         let retryAfter = failure.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
-        hosts.note(HostCircuitBreakers.Outcome(failure), of: answered, retryAfter: retryAfter)
+        hosts.record(HostCircuitBreakers.Outcome(failure), of: answered, retryAfter: retryAfter)
         // A host that redirects is alive.
-        if let asked, asked != answered { hosts.note(.alive, of: asked) }
+        if let asked, asked != answered { hosts.record(.alive, of: asked) }
     }
 
     public func retry(_ request: Request, after error: TransferError) async -> RetryDecision {

@@ -101,7 +101,7 @@ package struct HostCircuitBreakers: Sendable {
     ///
     /// - Parameter retryAfter: the hold that the server requested, in seconds.
     /// - Returns: whether requests waiting for the host should ask again.
-    package mutating func note(
+    package mutating func record(
         _ outcome: Outcome, of host: String, retryAfter: Int64? = nil, now: Int64
     ) -> Bool {
         if let retryAfter { hold(host, milliseconds: RetryPolicy.hold(retryAfter: retryAfter), now: now) }
@@ -121,7 +121,7 @@ package struct HostCircuitBreakers: Sendable {
     }
 
     /// Records that bytes came from `host`: a probe under way counts as successful before it ends.
-    package mutating func noteBytes(of host: String) {
+    package mutating func recordBytes(of host: String) {
         guard hosts[host]?.probedUntil != nil else { return }
         hosts[host]?.passProbe()
     }

@@ -56,10 +56,10 @@ final class HostWaiting: Sendable {
         }
     }
 
-    func note(_ outcome: HostCircuitBreakers.Outcome, of host: String, retryAfter: Int64? = nil) {
+    func record(_ outcome: HostCircuitBreakers.Outcome, of host: String, retryAfter: Int64? = nil) {
         let now = clock.now().milliseconds
         let sleepers = state.withLock { state -> [Task<Void, Never>] in
-            guard state.standings.note(outcome, of: host, retryAfter: retryAfter, now: now) else { return [] }
+            guard state.standings.record(outcome, of: host, retryAfter: retryAfter, now: now) else { return [] }
             return (state.sleepers[host] ?? [:]).values.map(\.self)
         }
         for sleeper in sleepers { sleeper.cancel() }

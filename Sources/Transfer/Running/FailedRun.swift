@@ -15,7 +15,7 @@ final class FailedRun: LoopRun {
     func start() { end(error) }
     func cancel() { end(.cancelled) }
     func suspend() {}
-    func goOn() {}
+    func resume() {}
 
     private func end(_ error: TransferError) {
         core.release(task.identifier)

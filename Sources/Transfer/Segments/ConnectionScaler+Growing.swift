@@ -7,7 +7,7 @@ extension ConnectionScaler {
             self.begun = begun
             levelSince = sight.now
         }
-        alone.note(first.received, age: first.age, beside: sight.others)
+        alone.record(first.received, age: first.age, beside: sight.others)
         if let busySince {
             if sight.now - busySince >= Self.busyTime { settle(sight) }
             return
@@ -69,10 +69,10 @@ extension ConnectionScaler {
     }
 
     /// Records the first response of the connections that a step added.
-    mutating func note(_ step: inout Step, _ sight: LineSight) {
+    mutating func record(_ step: inout Step, _ sight: LineSight) {
         let added = sight.connections.count { $0.number > step.newest }
         if step.from == 1, added == 0, let first = sight.connections.first {
-            alone.note(first.received, age: first.age, beside: sight.others)
+            alone.record(first.received, age: first.age, beside: sight.others)
         }
         if step.first == nil, added > 0 {
             step.first = sight.now
@@ -87,7 +87,7 @@ extension ConnectionScaler {
 
     mutating func climb(_ old: Step, _ sight: LineSight) {
         var step = old
-        note(&step, sight)
+        record(&step, sight)
         phase = .climbing(step)
         let waited = sight.now - step.since
         guard target > step.from else {
@@ -103,7 +103,7 @@ extension ConnectionScaler {
             return
         }
         let share = median(of: sight.connections.filter { $0.number > step.newest }.compactMap { shares[$0.number] })
-        if let share, share >= leastShare(sight), busySince == nil { return goOn(sight) }
+        if let share, share >= leastShare(sight), busySince == nil { return resume(sight) }
         let age = sight.now - joined
         if let before = step.before, let after = history.measure(from: joined + 30, to: sight.now),
             age >= Self.youth(sight), step.others == sight.others, !before.isBursty, !after.isBursty, (share ?? 0) < 0.6
@@ -117,10 +117,10 @@ extension ConnectionScaler {
             }
         }
         guard age >= Self.stepTime else { return }
-        if busySince == nil { goOn(sight) } else { watch(from: sight) }
+        if busySince == nil { resume(sight) } else { watch(from: sight) }
     }
 
-    mutating func goOn(_ sight: LineSight) {
+    mutating func resume(_ sight: LineSight) {
         if target < ceiling, sight.mayTry { grow(sight) } else { watch(from: sight) }
     }
 
@@ -132,7 +132,7 @@ extension ConnectionScaler {
 
     mutating func probe(_ old: Step, _ sight: LineSight) {
         var step = old
-        note(&step, sight)
+        record(&step, sight)
         phase = .probing(step)
         guard let before = step.before, target > step.from, step.others == sight.others else {
             change(to: step.from, sight)

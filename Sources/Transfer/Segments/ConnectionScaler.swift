@@ -164,7 +164,7 @@ struct ConnectionScaler {
             standStill(sight)
             return target
         }
-        history.note(sight.received, at: sight.now)
+        history.record(sight.received, at: sight.now)
         if sight.lesson != lesson, let taught = sight.lesson { learn(taught, sight) }
         if sight.isBusy { busySince = busySince ?? sight.now } else { busySince = nil }
         if shares.count > Self.shareLimit { shares = [:] }

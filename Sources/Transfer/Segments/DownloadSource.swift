@@ -54,13 +54,13 @@ struct DownloadSource {
     }
 
     /// Records that another source is tried because this one has not responded.
-    mutating func leave() { timesLeft += 1 }
+    mutating func recordDeparture() { timesLeft += 1 }
 
     /// Records a response time, in milliseconds.
-    mutating func note(answerTime: Int64) { self.answerTime = max(self.answerTime, answerTime) }
+    mutating func record(answerTime: Int64) { self.answerTime = max(self.answerTime, answerTime) }
 
     /// Records a connection's rate, in bytes per second.
-    mutating func note(rate: Double) { self.rate = max(self.rate, rate) }
+    mutating func record(rate: Double) { self.rate = max(self.rate, rate) }
 
     mutating func drop() { isOut = true }
 }
@@ -163,7 +163,7 @@ struct DownloadSources {
     }
 
     /// Records that the only connection moved to a source whose rate is known.
-    mutating func noteReturn() { returns += 1 }
+    mutating func recordReturn() { returns += 1 }
 
     /// The number of moves of the only connection to a source whose rate is known.
     private var returns = 0

@@ -10,7 +10,7 @@ struct FirstConnection {
     /// The highest number of other downloads' connections to the host at the time.
     private(set) var others = 0
 
-    mutating func note(_ bytes: Int64, age: Int64, beside others: Int) {
+    mutating func record(_ bytes: Int64, age: Int64, beside others: Int) {
         if let last = samples.last, age <= last.age { return }
         self.others = max(self.others, others)
         if samples.count < Self.limit { samples.append((age, bytes)) }

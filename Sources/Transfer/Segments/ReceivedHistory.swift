@@ -27,7 +27,7 @@ struct ReceivedHistory {
     /// The time of the oldest sample.
     var start: Int64? { samples.first?.time }
 
-    mutating func note(_ bytes: Int64, at now: Int64) {
+    mutating func record(_ bytes: Int64, at now: Int64) {
         if let last = samples.last, now <= last.time { return }
         if samples.count >= 2 * Self.limit { samples.removeFirst(Self.limit) }
         samples.append((now, bytes))

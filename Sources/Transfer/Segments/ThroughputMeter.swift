@@ -30,7 +30,7 @@ struct ThroughputMeter {
     /// - Parameters:
     ///   - bytes: The number of bytes received so far.
     ///   - now: The current time in milliseconds on the monotonic clock.
-    mutating func note(_ bytes: Int64, at now: Int64) {
+    mutating func record(_ bytes: Int64, at now: Int64) {
         guard let last else { return self.last = (now, bytes) }
         let elapsed = Double(now - last.time)
         guard elapsed >= 20 else { return }
@@ -49,6 +49,6 @@ struct ThroughputMeter {
         self.last = (now, bytes)
     }
 
-    /// Excludes the time until the next ``note(_:at:)``, such as the wait for a response.
+    /// Excludes the time until the next ``record(_:at:)``, such as the wait for a response.
     mutating func pause() { last = nil }
 }

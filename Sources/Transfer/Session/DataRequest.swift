@@ -30,7 +30,7 @@ public class DataRequest: Request, @unchecked Sendable {
 
     override var canTryAgain: Bool { super.canTryAgain && !dataDelegate.hasHandedOut }
 
-    override func judge() -> TransferError? {
+    override func evaluate() -> TransferError? {
         guard let response else { return nil }
         let data = dataDelegate.data
         return validate(response, isEmpty: data?.isEmpty ?? !dataDelegate.hasHandedOut, data: data)

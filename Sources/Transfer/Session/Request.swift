@@ -49,7 +49,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         session = manager.session
         adapters = manager.adapters
         startsByItself = manager.startRequestsImmediately
-        progress.goOn()
+        progress.resume()
         if startsByItself { progress.whenRead { [weak self] in self?.startIfImmediate() } }
     }
 
@@ -125,17 +125,17 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         case .begin:
             session.enter(self)
             // A cancellation before `enter` has already completed the request, so it leaves the session here.
-            if delegate.isComplete, session.leave(self) { return settle() }
-            session.events.tell(.didResume(self))
+            if delegate.isComplete, session.remove(self) { return reportEnd() }
+            session.events.send(.didResume(self))
             startAttempt()
-        case .goOn: session.events.tell(.didResume(self))
+        case .resume: session.events.send(.didResume(self))
         case .nothing: break
         }
         return self
     }
 
-    private func settle() -> Self {
-        session.settle()
+    private func reportEnd() -> Self {
+        session.callbacksDidEnd()
         session.endIfFinished()
         return self
     }
@@ -143,7 +143,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// Suspends the request until ``resume()``. Received bytes are kept, and no time-out runs.
     @discardableResult
     public func suspend() -> Self {
-        if delegate.suspend() { session.events.tell(.didSuspend(self)) }
+        if delegate.suspend() { session.events.send(.didSuspend(self)) }
         return self
     }
 
@@ -159,11 +159,11 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// - Parameter task: ends the attempt under way, if there is one.
     func end(_ task: (any SessionTask) -> Void) {
         let action = delegate.cancel {
-            session.events.tell(.didCancel(self))
+            session.events.send(.didCancel(self))
             task($0)
         }
         guard case .complete = action else { return }
-        session.events.tell(.didCancel(self))
+        session.events.send(.didCancel(self))
         complete(.cancelled)
     }
 
@@ -229,7 +229,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     func attemptDidEnd(_ error: TransferError?, retrier: (any RequestRetrier)?) {
         delegate.endAttempt()
         let retrier = RetrierChain.of(own.withLock { $0.retrier }, retrier)
-        let failure = error ?? judge()
+        let failure = error ?? evaluate()
         retrier?.attemptDidEnd(of: self, with: failure)
         guard let failure else { return complete(nil) }
         guard let retrier, failure.code != .cancelled, failure.code != .invalidated, canTryAgain else {
@@ -250,7 +250,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             if milliseconds > 0 { await CancellableSleep.sleep(milliseconds) }
             guard session.isOpen else { return fail(error) }
             guard delegate.countRetry() else { return }
-            session.events.tell(.willRetry(self, error))
+            session.events.send(.willRetry(self, error))
             startAttempt()
         }
     }
@@ -266,7 +266,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     }
 
     /// Returns the validators' error for an attempt that received a response; `nil` if they accept it.
-    func judge() -> TransferError? { nil }
+    func evaluate() -> TransferError? { nil }
 
     /// Completes the request with a failure that no attempt follows. A cancelled request completes as cancelled,
     /// whatever error came after.
@@ -283,9 +283,9 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         delegate.complete(error: error) {
             cleanUp()
             progress.finish()
-            session.events.tell(.didComplete(self, error))
-            guard session.leave(self) else { return nil }
-            return { [session] in session.settle() }
+            session.events.send(.didComplete(self, error))
+            guard session.remove(self) else { return nil }
+            return { [session] in session.callbacksDidEnd() }
         }
         session.endIfFinished()
     }
@@ -301,7 +301,8 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     func validate(_ head: ResponseHead, isEmpty: Bool, data: [UInt8]? = nil) -> TransferError? {
         guard let request else { return nil }
         for validator in validators.withLock({ $0 }) {
-            if let error = validator.judge(Validator.Answer(request: request, head: head, isEmpty: isEmpty, data: data))
+            if let error = validator.evaluate(
+                Validator.Answer(request: request, head: head, isEmpty: isEmpty, data: data))
             {
                 return error.named(byServerOf: request.url)
             }

@@ -21,17 +21,17 @@ struct RetryRecord: Sendable, Equatable {
     mutating func fail(kept: Int64, attempt: Int) {
         guard attempt != countedAttempt else { return }
         countedAttempt = attempt
-        note(kept)
+        record(kept)
         failures += 1
     }
 
     /// Counts a token that was found outdated.
     mutating func refresh(kept: Int64) {
-        note(kept)
+        record(kept)
         refreshes += 1
     }
 
-    private mutating func note(_ kept: Int64) {
+    private mutating func record(_ kept: Int64) {
         guard kept > furthest else { return }
         furthest = kept
         failures = 0

@@ -196,13 +196,13 @@ public final class Session: TaskSession {
 
     /// Removes a request.
     ///
-    /// - Returns: Whether it was present. If so, ``settle()`` must be called once its handlers have run.
-    func leave(_ request: Request) -> Bool {
+    /// - Returns: Whether it was present. If so, ``callbacksDidEnd()`` must be called once its handlers have run.
+    func remove(_ request: Request) -> Bool {
         state.withLock { $0.requests.removeValue(forKey: ObjectIdentifier(request)) != nil }
     }
 
     /// Records that all callbacks for a task or a request have been made.
-    func settle() {
+    func callbacksDidEnd() {
         let isIdle = state.withLock { state in
             state.unsettled -= 1
             return state.unsettled == 0
@@ -270,7 +270,7 @@ public final class Session: TaskSession {
     ///
     /// - Returns: `false` if the task could no longer be replaced.
     func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool {
-        guard task.core.handOver(to: successor.core) else { return false }
+        guard task.core.passState(to: successor.core) else { return false }
         state.withLock { state in
             state.tasks[task.identifier] = nil
             state.tasks[successor.identifier] = successor
@@ -324,17 +324,17 @@ public final class Session: TaskSession {
         let error = error?.named(byServerOf: task.originalRequest.url)
         guard task.core.complete(error) else { return }
         task.didEnd(error)
-        let wasThere = leave(task)
+        let wasThere = remove(task)
         delegate.task(task, didCompleteWith: error)
-        if wasThere { settle() }
+        if wasThere { callbacksDidEnd() }
         endIfFinished()
     }
 
-    private func leave(_ task: any LoopTask) -> Bool {
+    private func remove(_ task: any LoopTask) -> Bool {
         let (wasThere, host, next) = state.withLock { state -> (Bool, String?, (any LoopTask)?) in
             let wasThere = state.tasks.removeValue(forKey: task.identifier) != nil
             let host = state.gate?.host(of: task.identifier)
-            return (wasThere, host, state.gate?.leave(task.identifier).flatMap { state.tasks[$0] })
+            return (wasThere, host, state.gate?.release(task.identifier).flatMap { state.tasks[$0] })
         }
         if let next { launch(next) } else if let host { offerConnection(at: host) }
         return wasThere

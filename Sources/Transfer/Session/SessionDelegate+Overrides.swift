@@ -136,42 +136,42 @@ extension SessionDelegate {
         /// The callbacks that have a closure.
         var callbacks: Callbacks {
             var set: Callbacks = []
-            func note(_ callback: Callbacks, _ isSet: Bool) { if isSet { set.insert(callback) } }
-            note(.sessionDidBecomeInvalid, sessionDidBecomeInvalid != nil)
-            note(
+            func record(_ callback: Callbacks, _ isSet: Bool) { if isSet { set.insert(callback) } }
+            record(.sessionDidBecomeInvalid, sessionDidBecomeInvalid != nil)
+            record(
                 .sessionDidReceiveChallenge,
                 sessionDidReceiveChallenge != nil || sessionDidReceiveChallengeWithCompletion != nil)
-            note(.sessionDidFinishEvents, sessionDidFinishEvents != nil)
-            note(.sessionDidFindFault, sessionDidFindFault != nil)
-            note(
+            record(.sessionDidFinishEvents, sessionDidFinishEvents != nil)
+            record(.sessionDidFindFault, sessionDidFindFault != nil)
+            record(
                 .taskWillPerformHTTPRedirection,
                 taskWillPerformHTTPRedirection != nil || taskWillPerformHTTPRedirectionWithCompletion != nil)
-            note(
+            record(
                 .taskDidReceiveChallenge,
                 taskDidReceiveChallenge != nil || taskDidReceiveChallengeWithCompletion != nil)
-            note(.taskNeedNewBodyStream, taskNeedNewBodyStream != nil || taskNeedNewBodyStreamWithCompletion != nil)
-            note(.taskDidSendBodyData, taskDidSendBodyData != nil)
-            note(.taskDidFinishCollectingMetrics, taskDidFinishCollectingMetrics != nil)
-            note(.taskDidComplete, taskDidComplete != nil)
-            note(
+            record(.taskNeedNewBodyStream, taskNeedNewBodyStream != nil || taskNeedNewBodyStreamWithCompletion != nil)
+            record(.taskDidSendBodyData, taskDidSendBodyData != nil)
+            record(.taskDidFinishCollectingMetrics, taskDidFinishCollectingMetrics != nil)
+            record(.taskDidComplete, taskDidComplete != nil)
+            record(
                 .dataTaskDidReceiveResponse,
                 dataTaskDidReceiveResponse != nil || dataTaskDidReceiveResponseWithCompletion != nil)
-            note(.dataTaskDidBecomeDownloadTask, dataTaskDidBecomeDownloadTask != nil)
-            note(.dataTaskDidReceiveData, dataTaskDidReceiveData != nil)
-            note(
+            record(.dataTaskDidBecomeDownloadTask, dataTaskDidBecomeDownloadTask != nil)
+            record(.dataTaskDidReceiveData, dataTaskDidReceiveData != nil)
+            record(
                 .dataTaskWillCacheResponse,
                 dataTaskWillCacheResponse != nil || dataTaskWillCacheResponseWithCompletion != nil)
-            note(.downloadTaskDidFinishDownloading, downloadTaskDidFinishDownloading != nil)
-            note(.downloadTaskDidWriteData, downloadTaskDidWriteData != nil)
-            note(.downloadTaskDidResumeAtOffset, downloadTaskDidResumeAtOffset != nil)
-            note(.downloadTaskDidRestart, downloadTaskDidRestart != nil)
-            note(.downloadTaskDidDoubt, downloadTaskDidDoubt != nil)
-            note(.downloadTaskDidReceiveAll, downloadTaskDidReceiveAll != nil)
-            note(.downloadTaskWantsCheckpoint, downloadTaskWantsCheckpoint != nil)
-            note(.streamTaskReadClosed, streamTaskReadClosed != nil)
-            note(.streamTaskWriteClosed, streamTaskWriteClosed != nil)
-            note(.streamTaskBetterRouteDiscovered, streamTaskBetterRouteDiscovered != nil)
-            note(.streamTaskDidBecomeInputAndOutputStreams, streamTaskDidBecomeInputAndOutputStreams != nil)
+            record(.downloadTaskDidFinishDownloading, downloadTaskDidFinishDownloading != nil)
+            record(.downloadTaskDidWriteData, downloadTaskDidWriteData != nil)
+            record(.downloadTaskDidResumeAtOffset, downloadTaskDidResumeAtOffset != nil)
+            record(.downloadTaskDidRestart, downloadTaskDidRestart != nil)
+            record(.downloadTaskDidDoubt, downloadTaskDidDoubt != nil)
+            record(.downloadTaskDidReceiveAll, downloadTaskDidReceiveAll != nil)
+            record(.downloadTaskWantsCheckpoint, downloadTaskWantsCheckpoint != nil)
+            record(.streamTaskReadClosed, streamTaskReadClosed != nil)
+            record(.streamTaskWriteClosed, streamTaskWriteClosed != nil)
+            record(.streamTaskBetterRouteDiscovered, streamTaskBetterRouteDiscovered != nil)
+            record(.streamTaskDidBecomeInputAndOutputStreams, streamTaskDidBecomeInputAndOutputStreams != nil)
             return set
         }
     }

@@ -42,7 +42,7 @@ public final class EventMonitor: Sendable {
 
     init() {}
 
-    func tell(_ event: @autoclosure () -> SessionEvent) {
+    func send(_ event: @autoclosure () -> SessionEvent) {
         guard count.load(ordering: .acquiring) > 0 else { return }
         let event = event()
         let listeners = state.withLock { Array($0.listeners.values) }

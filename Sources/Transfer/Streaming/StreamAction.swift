@@ -8,8 +8,8 @@ enum StreamAction: Equatable {
     case connect
     /// Aborts the connection; ``StreamStateMachine/connectionEnded(_:)`` follows.
     case abort
-    /// Evaluates the peer's certificates; ``StreamStateMachine/certificatesJudged(_:)`` follows.
-    case judgeCertificates
+    /// Evaluates the peer's certificates; ``StreamStateMachine/certificatesEvaluated(_:)`` follows.
+    case evaluateCertificates
     /// Completes the call that started TLS, and performs what waited for it.
     case completeHandshake(Int)
     /// Reports once that the read side is closed.

@@ -73,11 +73,11 @@ struct StreamStateMachine {
         clock.lastActivity = now
         guard case .securing(let number) = phase else { return .none }
         phase = .judging(number)
-        return .judgeCertificates
+        return .evaluateCertificates
     }
 
     /// - Parameter error: the reason for a rejection; `nil` if the peer is trusted.
-    mutating func certificatesJudged(_ error: TransferError?) -> StreamAction {
+    mutating func certificatesEvaluated(_ error: TransferError?) -> StreamAction {
         guard case .judging(let number) = phase else { return .none }
         if let error { return failed(error) }
         phase = .open

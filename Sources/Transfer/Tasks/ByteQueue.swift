@@ -14,7 +14,7 @@ struct ByteQueue {
         storage += bytes
     }
 
-    mutating func take(atMost most: Int) -> [UInt8] {
+    mutating func removeFirst(atMost most: Int) -> [UInt8] {
         let size = min(most, count)
         guard size > 0 else { return [] }
         if size == count {

@@ -6,7 +6,7 @@ protocol LoopRun: AnyObject {
     /// Suspends the run, possibly before it has started.
     func suspend()
     /// Resumes the run after ``suspend()``.
-    func goOn()
+    func resume()
 }
 
 /// A run whose checkpoints are confirmed.

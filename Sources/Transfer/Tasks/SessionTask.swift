@@ -77,7 +77,7 @@ extension LoopTask {
     public func resume() {
         switch core.resume() {
         case .start: session.start(self)
-        case .goOn: session.perform(self) { $0.goOn() }
+        case .resume: session.perform(self) { $0.resume() }
         case .nothing: break
         }
     }

@@ -70,12 +70,12 @@ final class StreamChannel: Sendable {
 
     func closeRead(captured: Bool = false) {
         change { $0.closeRead(captured: captured) }
-        stir()
+        wake()
     }
 
     func closeWrite(captured: Bool = false) {
         change { $0.closeWrite(captured: captured) }
-        stir()
+        wake()
     }
 
     private func ask(_ add: @Sendable (inout StreamOperationQueue, Int) -> Void) async throws(TransferError)
@@ -94,7 +94,7 @@ final class StreamChannel: Sendable {
                     return (Self.collect(&state), state.queue.wantsLoop)
                 }
                 for (waiter, outcome) in completed { waiter.resume(returning: outcome) }
-                if wantsLoop { stir() }
+                if wantsLoop { wake() }
                 // The task was cancelled before the call was registered.
                 if Task.isCancelled { withdraw(number) }
             }
@@ -109,11 +109,11 @@ final class StreamChannel: Sendable {
             // The stream is unusable after half of a write, or after a handshake that is no longer wanted.
             state.withLock { $0.breakOff }?()
         } else {
-            stir()
+            wake()
         }
     }
 
-    private func stir() {
+    private func wake() {
         let stir = state.withLock { state -> (@Sendable () -> Void)? in
             guard !state.isStirred, let stir = state.stir else { return nil }
             state.isStirred = true
@@ -155,7 +155,7 @@ final class StreamChannel: Sendable {
     func beginTurn(_ now: MonotonicTime) -> MonotonicTime? {
         state.withLock { state in
             state.isStirred = false
-            return state.queue.arm(now)
+            return state.queue.startTimeouts(at: now)
         }
     }
 

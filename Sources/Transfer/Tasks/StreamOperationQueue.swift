@@ -172,7 +172,7 @@ struct StreamOperationQueue {
     /// Starts the time limits of calls at `now`, unless the stream is suspended.
     ///
     /// - Returns: the earliest time to call ``expire(at:)``; `nil` if there is none.
-    mutating func arm(_ now: MonotonicTime) -> MonotonicTime? {
+    mutating func startTimeouts(at now: MonotonicTime) -> MonotonicTime? {
         isSuspended ? nil : times.start(now)
     }
 
@@ -331,7 +331,7 @@ struct StreamOperationQueue {
         guard held.count >= least || isOver else { return end.map { .failure($0) } }
         // An error takes precedence over an empty result.
         if held.count == 0, !isOver, let end { return .failure(end) }
-        let data = held.take(atMost: most)
+        let data = held.removeFirst(atMost: most)
         return .success(StreamPiece(data: data, atEOF: isOver && held.count == 0))
     }
 

@@ -76,7 +76,7 @@ final class TaskCore: Sendable {
     /// Passes the state of the task to its successor, and completes it.
     ///
     /// - Returns: `false` if the task was cancelled or is complete: a cancellation would not reach the successor.
-    func handOver(to successor: TaskCore) -> Bool {
+    func passState(to successor: TaskCore) -> Bool {
         let life = mutable.withLock { mutable -> TaskLife? in
             guard mutable.life.state == .running || mutable.life.state == .suspended else { return nil }
             defer { _ = mutable.life.complete() }
@@ -105,7 +105,7 @@ struct TaskLife {
     /// Whether the task was given to a loop.
     private var isStarted = false
 
-    enum Resumption { case start, goOn, nothing }
+    enum Resumption { case start, resume, nothing }
 
     enum Cancellation {
         /// The task never ran: complete it directly.
@@ -119,7 +119,7 @@ struct TaskLife {
         guard state == .suspended else { return .nothing }
         state = .running
         defer { isStarted = true }
-        return isStarted ? .goOn : .start
+        return isStarted ? .resume : .start
     }
 
     /// - Returns: whether its loop has to suspend it.

@@ -101,7 +101,7 @@ final class BodyWriter {
         try file.allow(count)
         let run = try currentRun(at: position - Int64(count))
         if file.handsOver() {
-            guard let memory = buffer.take(now: core.now) else { return }
+            guard let memory = buffer.detachMemory(now: core.now) else { return }
             file.hand(memory, count, to: run, at: position - Int64(count))
         } else {
             defer { buffer.didWrite(now: core.now) }

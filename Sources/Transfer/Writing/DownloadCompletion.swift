@@ -95,7 +95,7 @@ struct DownloadCompletion: Sendable {
         // A file with the part's name then belongs to another owner.
         if error.code != .remoteChanged {
             if !task.leavesNothing {
-                part.leave()
+                part.recordState()
                 error.resumeData = task.resumeData(for: part, task.version, ranges: ranges)
             }
             if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
@@ -122,7 +122,7 @@ struct DownloadCompletion: Sendable {
         resources.disk(of: part).threads.perform { [error] in
             var error = error
             if !task.leavesNothing {
-                if isAtRest { part.leave() }
+                if isAtRest { part.recordState() }
                 let ranges = (try? part.synchronize()) ?? part.durable
                 error.resumeData = task.resumeData(for: part, version, ranges: ranges)
             }

@@ -14,7 +14,7 @@ extension DownloadFile {
         let target = if let known { known } else { try decide(metadata, total: total) }
         // Check the size first: a file that can never fit would wait for space for ever.
         if let total { try target.directory.check(canHold: total) }
-        try takeShare(of: target, total: total)
+        try reserveShare(of: target, total: total)
         try checkSpace(in: target, for: total.map { $0 - count })
         let destination = try target.destination(metadata)
         if case .skip = destination.conflict, target.directory.contains(destination.name),
@@ -65,10 +65,10 @@ extension DownloadFile {
         return known.digest
     }
 
-    private func takeShare(of target: DownloadTarget, total: Int64?) throws(TransferError) {
+    private func reserveShare(of target: DownloadTarget, total: Int64?) throws(TransferError) {
         guard let share = target.share, let total else { return }
         do throws(TransferError) {
-            try share.take(max(total, count))
+            try share.reserve(max(total, count))
             allowed = share.held
         } catch {
             // A retry uses the total to determine whether the file fits.
@@ -83,7 +83,7 @@ extension DownloadFile {
     private func checkSpace(in target: DownloadTarget, for missing: Int64?) throws(TransferError) {
         let needed = missing ?? 1
         guard needed > 0, let free = target.directory.freeSpace() else { return }
-        let others = noteNeed(of: missing, on: target.directory.device)
+        let others = recordNeed(of: missing, on: target.directory.device)
         let room = free - target.reservedSpace - others
         if needed <= room { return }
         // A part file that is no longer usable is replaced, so its space becomes free.
@@ -98,9 +98,9 @@ extension DownloadFile {
     ///
     /// - Returns: the number of bytes needed by other downloads. It is 0 if this download was recorded before: running
     ///   downloads must not wait for each other.
-    private func noteNeed(of missing: Int64?, on device: UInt64) -> Int64 {
+    private func recordNeed(of missing: Int64?, on device: UInt64) -> Int64 {
         guard let missing else { return 0 }
-        let others = task.session.resources.spaceNeeds.note(missing, of: task.identifier, on: device)
+        let others = task.session.resources.spaceNeeds.record(missing, of: task.identifier, on: device)
         defer { needsOn = device }
         return needsOn == nil ? others : 0
     }

@@ -8,8 +8,7 @@ import Glibc
 final class DownloadFile {
     let task: DownloadTask
     unowned let core: LoopCore
-    private let checkpointInterval: Int64
-    private let checkpointLimit: Int64
+    private var checkpoints: CheckpointWindow
 
     /// The location of the part file; `nil` while the destination is not decided.
     private(set) var target: DownloadTarget?
@@ -35,21 +34,17 @@ final class DownloadFile {
         set { contents.hasPieceDigests = newValue }
     }
     /// The front that was last passed to the verifier, in bytes.
-    private var told: Int64 = 0
+    private var verifiedFront: Int64 = 0
 
     /// The device on which the space requirement of this download is recorded.
     var needsOn: UInt64?
-
-    private var sinceCheckpoint: Int64 = 0
-    /// The number of bytes covered by a confirmed checkpoint.
-    private var confirmed: Int64 = 0
 
     init(task: DownloadTask, core: LoopCore) {
         self.task = task
         self.core = core
         if case .fixed(let target) = task.placement { self.target = target }
-        checkpointInterval = task.session.configuration.checkpointInterval
-        checkpointLimit = task.session.configuration.checkpointLimit ?? .max
+        checkpoints = CheckpointWindow(
+            interval: task.session.configuration.checkpointInterval, limit: task.session.configuration.checkpointLimit)
     }
 
     deinit { forgetNeed() }
@@ -84,7 +79,7 @@ final class DownloadFile {
         }
         part = found
         contents = PartContents(version: resumeData.version, written: resumeData.ranges)
-        confirmed = count
+        checkpoints.confirm(count, of: count)
         task.progress.setTotal(version.total)
         task.progress.setCompleted(count)
         task.setPart(found, version)
@@ -112,7 +107,7 @@ final class DownloadFile {
         digest = nil
         part = nil
         contents.removeAll()
-        confirmed = 0
+        checkpoints.limit(to: 0)
         task.setPart(nil, version)
         task.progress.setTotal(nil)
         task.progress.setCompleted(0)
@@ -121,8 +116,8 @@ final class DownloadFile {
     /// Discards the bytes behind the front, because nothing proves that they belong to the same version.
     func keepFront() {
         guard contents.keepFront() else { return }
-        if told > front { stopVerifying() }
-        confirmed = min(confirmed, count)
+        if verifiedFront > front { stopVerifying() }
+        checkpoints.limit(to: count)
         part?.forget(behind: front)
         task.progress.setCompleted(count)
     }
@@ -181,19 +176,19 @@ final class DownloadFile {
     private func stopVerifying() {
         verifier?.abandon()
         verifier = nil
-        told = 0
+        verifiedFront = 0
     }
 
     /// Starts to hash the bytes present.
     private func verify() {
         guard let digest, let part, verifier == nil else { return }
         verifier = Verification(of: part, against: digest, on: session.resources.digestThreads)
-        tellVerifier()
+        advanceVerifier()
     }
 
-    private func tellVerifier() {
-        guard let verifier, front - told >= Verification.step else { return }
-        told = front
+    private func advanceVerifier() {
+        guard let verifier, front - verifiedFront >= Verification.step else { return }
+        verifiedFront = front
         verifier.advance(to: front)
     }
 
@@ -206,7 +201,7 @@ final class DownloadFile {
     // MARK: Checkpoints
 
     /// Whether receiving must pause until a checkpoint has been confirmed.
-    var isAhead: Bool { !isDecoded && count - confirmed >= checkpointLimit }
+    var isAhead: Bool { !isDecoded && checkpoints.isExceeded(by: count) }
 
     /// Records that a checkpoint covering `count` bytes has been written.
     ///
@@ -214,7 +209,7 @@ final class DownloadFile {
     ///   ignored.
     func confirm(_ count: Int64, of generation: String) {
         guard part?.generation == generation else { return }
-        confirmed = min(count, self.count)
+        checkpoints.confirm(count, of: self.count)
     }
 
     // MARK: A slow disk
@@ -223,28 +218,18 @@ final class DownloadFile {
     private var disk: Disk?
     /// The writer that replaces writes on the loop's thread while the disk is slow.
     private var slowWriter: SlowWriter?
-    /// The number of blocks queued for the slow writer. They are recorded as written here, but are not in the part file
-    /// yet.
-    private var inFlight = 0
-    private var quickWrites = 0
+    private var queue = SlowDiskQueue()
     /// The closure called when all queued blocks are written.
     private var drained: (() -> Void)?
 
-    /// The maximum duration of a quick write, in milliseconds.
-    private static let quickWrite: Int64 = 10
-    /// The number of consecutive quick writes after which the loop writes directly again.
-    private static let recovery = 256
-    /// The maximum number of blocks queued for a slow disk.
-    private static let queueLimit = 16
-
     /// Whether receiving must pause until the disk has written queued blocks.
-    var isBehind: Bool { inFlight >= Self.queueLimit }
+    var isBehind: Bool { queue.isFull }
 
     /// Whether the file is complete except for blocks that are queued for a slow disk.
     var isCompleting: Bool { drained != nil }
 
     /// Whether no blocks are queued for the disk.
-    var isAtRest: Bool { inFlight == 0 }
+    var isAtRest: Bool { queue.isEmpty }
 
     /// Returns whether blocks are handed to the slow writer. The disk is slow if a write of this or of another download
     /// showed it.
@@ -256,36 +241,33 @@ final class DownloadFile {
     private func becomeSlow() {
         guard let disk else { return }
         let (session, task) = (session, task)
-        quickWrites = 0
+        queue.begin()
         slowWriter = SlowWriter(on: disk.threads) { block, error, milliseconds in
             session.loop(for: task).post { core in
-                core.buffers.give(block.buffer)
+                core.buffers.release(block.buffer)
                 guard let run = core.client(task.identifier) as? any FileRun else { return }
                 run.file.didWrite(block, error, milliseconds)
                 run.diskDidMove(error)
-                run.file.tellIfDrained()
+                run.file.notifyIfDrained()
             }
         }
     }
 
     /// Queues a block for the slow writer and passes ownership of its buffer.
     func hand(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, to run: PartFile.WriteRun, at offset: Int64) {
-        guard let part, let slowWriter else { return core.buffers.give(buffer) }
-        inFlight += 1
+        guard let part, let slowWriter else { return core.buffers.release(buffer) }
+        queue.add()
         slowWriter.write(SlowWriter.Block(buffer: buffer, count: count, part: part, run: run))
-        note(offset..<offset + Int64(count))
+        record(offset..<offset + Int64(count))
     }
 
     private func didWrite(_ block: SlowWriter.Block, _ error: TransferError?, _ milliseconds: Int64) {
-        inFlight -= 1
-        disk?.note(write: milliseconds)
-        guard error == nil else { return }
-        quickWrites = milliseconds <= Self.quickWrite ? quickWrites + 1 : 0
-        if inFlight == 0, quickWrites >= Self.recovery { slowWriter = nil }
+        disk?.record(write: milliseconds)
+        if queue.remove(after: milliseconds, failed: error != nil) { slowWriter = nil }
     }
 
-    private func tellIfDrained() {
-        guard inFlight == 0, let drained else { return }
+    private func notifyIfDrained() {
+        guard queue.isEmpty, let drained else { return }
         self.drained = nil
         drained()
     }
@@ -314,14 +296,14 @@ final class DownloadFile {
     /// - Throws: an error if the write fails, or `remoteChanged` if another process truncated the part.
     func write(_ bytes: UnsafeRawBufferPointer, to run: PartFile.WriteRun) throws(TransferError) {
         guard let part else { throw TransferError(.internal, "bytes without a part") }
-        if inFlight == 0, count > 0 { _ = try check(part, holds: written.end) }
+        if queue.isEmpty, count > 0 { _ = try check(part, holds: written.end) }
         let start = run.end
         let begun = MonotonicTime.now()
         try part.write(bytes, to: run)
-        disk?.note(write: MonotonicTime.now().milliseconds(since: begun))
-        note(start..<run.end)
-        tellVerifier()
-        if sinceCheckpoint == 0 { try checkSpace() }
+        disk?.record(write: MonotonicTime.now().milliseconds(since: begun))
+        record(start..<run.end)
+        advanceVerifier()
+        if checkpoints.isFresh { try checkSpace() }
     }
 
     /// Checks the part for changes by other processes.
@@ -334,22 +316,18 @@ final class DownloadFile {
         guard isMeddledWith else { return size }
         guard digest != nil else { throw TransferError(.remoteChanged, "someone changed the part file") }
         // The bytes already hashed may differ from those in the file.
-        part.noteChange()
+        part.recordChange()
         stopVerifying()
         verify()
         return size
     }
 
-    private func note(_ range: Range<Int64>) {
+    private func record(_ range: Range<Int64>) {
         contents.record(range)
         task.progress.setCompleted(count)
         session.callbacks.downloadTask(
             task, didWriteData: Int64(range.count), total: count, expected: task.progress.totalBytes)
-        sinceCheckpoint += Int64(range.count)
-        if sinceCheckpoint >= checkpointInterval {
-            sinceCheckpoint = 0
-            session.callbacks.downloadTask(wantsCheckpoint: task)
-        }
+        if checkpoints.receive(Int64(range.count)) { session.callbacks.downloadTask(wantsCheckpoint: task) }
     }
 
     private func partForWriting() throws(TransferError) -> PartFile {
@@ -380,7 +358,7 @@ final class DownloadFile {
     ) throws(TransferError) -> PartFile? {
         let before = part
         try writer.flush()
-        guard inFlight == 0 else {
+        guard queue.isEmpty else {
             drained = again
             return nil
         }

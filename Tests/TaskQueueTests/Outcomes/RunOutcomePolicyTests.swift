@@ -215,7 +215,7 @@ struct RunOutcomePolicyTests {
         var hosts = HostCircuitBreakers(policy: RetryPolicy())
         var record = Self.record(attempts: 0, failures: 0)
         while record.attempts < 100 {
-            _ = hosts.note(HostCircuitBreakers.Outcome(error), of: "h", retryAfter: nil, now: manual.now)
+            _ = hosts.record(HostCircuitBreakers.Outcome(error), of: "h", retryAfter: nil, now: manual.now)
             let hold = hosts.hold(of: "h", now: manual.now)
             let conclusion = try #require(
                 RunOutcomePolicy(record: record, policy: RetryPolicy(), now: manual.now, hold: hold).conclude(

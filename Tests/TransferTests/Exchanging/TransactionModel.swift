@@ -61,7 +61,7 @@ struct TransactionModel {
         case answer(Int)
         case cancel
         case suspend
-        case goOn
+        case resume
         /// The client has room for more bytes.
         case room
         /// The client sends another request after the end.
@@ -117,7 +117,7 @@ struct TransactionModel {
         case .refused: events.append(.refusal)
         }
         events += openQuestions.map { .answer($0) }
-        if machine.reasons.contains(.suspended) { events.append(.goOn) }
+        if machine.reasons.contains(.suspended) { events.append(.resume) }
         if machine.reasons.contains(.full) { events.append(.room) }
         if isCalm { return events }
         if exchange != .none, exchange != .refused { events.append(.breakOff) }
@@ -149,7 +149,7 @@ struct TransactionModel {
             perform(machine.answered(number, decision()))
         case .cancel: perform(machine.cancel(.cancelled))
         case .suspend: machine.pause(.suspended)
-        case .goOn: perform(machine.resume(.suspended))
+        case .resume: perform(machine.resume(.suspended))
         case .room: perform(machine.resume(.full))
         case .start:
             starts += 1

@@ -21,13 +21,13 @@ struct TransactionReplayTests {
             perform(machine.start())
         }
 
-        private mutating func note(_ words: String) {
+        private mutating func record(_ words: String) {
             if words != "-", steps.last != words { steps.append(words) }
         }
 
         @discardableResult
         private mutating func perform(_ action: TransactionAction) -> Bool {
-            note(action.words)
+            record(action.words)
             switch action {
             case .refuse: return false
             case .deliverHead: return perform(machine.headHandled(.receive))
@@ -92,7 +92,7 @@ struct TransactionReplayTests {
             var left = count
             while left > 0 {
                 let step = machine.bytesReceived(min(left, 16_384))
-                note(step.words)
+                record(step.words)
                 if step == .refuse { return false }
                 left -= 16_384
             }

@@ -16,11 +16,11 @@ struct DiskTests {
         defer { disk.stop() }
         let begun = Self.begun
         #expect(!disk.isSlow)
-        disk.note(write: Disk.slowWrite - 1, at: begun)
+        disk.record(write: Disk.slowWrite - 1, at: begun)
         #expect(!disk.isSlow(at: begun))
-        disk.note(write: Disk.slowWrite, at: begun)
+        disk.record(write: Disk.slowWrite, at: begun)
         #expect(disk.isSlow(at: begun.advanced(milliseconds: 9_999)))
-        disk.note(write: 1, at: begun.advanced(milliseconds: 5_000))
+        disk.record(write: 1, at: begun.advanced(milliseconds: 5_000))
         #expect(disk.isSlow(at: begun.advanced(milliseconds: 9_999)))
         #expect(!disk.isSlow(at: begun.advanced(milliseconds: 10_000)))
     }
@@ -30,7 +30,7 @@ struct DiskTests {
         let disk = Disk(mayHang: true)
         defer { disk.stop() }
         #expect(disk.isSlow)
-        disk.note(write: Disk.slowWrite, at: Self.begun)
+        disk.record(write: Disk.slowWrite, at: Self.begun)
         #expect(disk.isSlow)
     }
 

@@ -133,12 +133,12 @@ struct PartFileTests {
     func left() throws {
         let part = try make()
         let data = try resumeData(part)
-        part.leave()
+        part.recordState()
         #expect(try reopen(data) != nil)
         // Reopened, the part file is written to.
         try write("X", to: part, at: 3)
         #expect(try reopen(data) != nil)
-        part.leave()
+        part.recordState()
         // The time is set explicitly, because the kernel's file timestamps advance only every few milliseconds.
         var times = [timespec(tv_sec: 5, tv_nsec: 0), timespec(tv_sec: 1_000_000, tv_nsec: 5)]
         #expect(futimens(part.descriptor.raw, &times) == 0)
@@ -153,7 +153,7 @@ struct PartFileTests {
         var times = [timespec(tv_sec: 5, tv_nsec: 0), timespec(tv_sec: 1_000_000, tv_nsec: 5)]
         #expect(futimens(part.descriptor.raw, &times) == 0)
         #expect(try part.check(holds: 1).isMeddledWith)
-        part.noteChange()
+        part.recordChange()
         #expect(try !part.check(holds: 1).isMeddledWith)
     }
 

@@ -10,13 +10,13 @@ struct StorageAllowanceTests {
         let allowance = StorageAllowance(limit: 100, kept: 40)
         let (one, other) = (allowance.share(takingOver: 10), allowance.share())
         #expect(allowance.used == 40 && allowance.kept == 30)
-        try one.take(50)
+        try one.reserve(50)
         #expect(allowance.used == 80 && allowance.room == 20)
-        let error = #expect(throws: TransferError.self) { try other.take(21) }
+        let error = #expect(throws: TransferError.self) { try other.reserve(21) }
         #expect(error?.code == .allowanceUsedUp)
         #expect(error?.message == "the file needs 21 bytes more, and 80 of the 100 bytes allowed are taken")
         #expect(other.held == 0 && allowance.used == 80)
-        try other.take(20)
+        try other.reserve(20)
         one.end(keeping: 15)
         #expect(allowance.used == 65 && allowance.kept == 45 && one.held == 0)
         other.end(keeping: 0)
@@ -38,14 +38,14 @@ struct StorageAllowanceTests {
     func changed() throws {
         let allowance = StorageAllowance(limit: 100)
         let share = allowance.share()
-        try share.take(80)
+        try share.reserve(80)
         allowance.limit = 50
         #expect(share.held == 80 && allowance.room == 0)
-        try share.take(80)
-        try share.take(60)
-        #expect(throws: TransferError.self) { try share.take(61) }
+        try share.reserve(80)
+        try share.reserve(60)
+        #expect(throws: TransferError.self) { try share.reserve(61) }
         allowance.limit = nil
-        try share.take(.max)
+        try share.reserve(.max)
         #expect(allowance.room == nil)
     }
 
@@ -53,7 +53,7 @@ struct StorageAllowanceTests {
     func extremes() throws {
         let allowance = StorageAllowance(limit: .max, kept: .max)
         let share = allowance.share(takingOver: .max)
-        #expect(throws: TransferError.self) { try allowance.share().take(.max) }
+        #expect(throws: TransferError.self) { try allowance.share().reserve(.max) }
         share.end(keeping: .max)
         allowance.share().end(keeping: .max)
         #expect(allowance.used == .max && allowance.room == 0)

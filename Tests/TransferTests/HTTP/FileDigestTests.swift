@@ -9,7 +9,7 @@ struct FileDigestTests {
         for piece in stride(from: 0, to: text.utf8.count, by: 999) {
             Array(text.utf8)[piece..<min(piece + 999, text.utf8.count)].withUnsafeBytes { running.update($0) }
         }
-        try digest.judge(running)
+        try digest.evaluate(running)
     }
 
     @Test(

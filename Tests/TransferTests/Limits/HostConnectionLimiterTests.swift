@@ -11,7 +11,9 @@ struct HostConnectionLimiterTests {
         #expect(entered == [true, true, false, false, false])
         let other = gate.enter(9, host: "b", priority: 0)
         #expect(other)
-        let next = [gate.leave(0), gate.leave(1), gate.leave(2), gate.leave(3), gate.leave(4), gate.leave(9)]
+        let next = [
+            gate.release(0), gate.release(1), gate.release(2), gate.release(3), gate.release(4), gate.release(9),
+        ]
         #expect(next == [2, 3, 4, nil, nil, nil])
         #expect(gate.isEmpty)
     }
@@ -21,7 +23,7 @@ struct HostConnectionLimiterTests {
         var gate = HostConnectionLimiter(limit: 1, limits: HostTable(["a": 2, "b:81": 0]))
         let entered = (0..<3).map { gate.enter($0, host: "http://a:80", priority: 0.5) }
         #expect(entered == [true, true, false])
-        let next = [gate.leave(0), gate.leave(1)]
+        let next = [gate.release(0), gate.release(1)]
         #expect(next == [2, nil])
         let borrowed = [gate.borrow("http://a:80", for: 0), gate.borrow("http://a:80", for: 0)]
         #expect(borrowed == [true, false])
@@ -38,10 +40,10 @@ struct HostConnectionLimiterTests {
             _ = gate.enter(task, host: "a", priority: priority)
         }
         var order: [Int] = []
-        var next = gate.leave(0)
+        var next = gate.release(0)
         while let task = next {
             order.append(task)
-            next = gate.leave(task)
+            next = gate.release(task)
         }
         #expect(order == [2, 4, 1, 5, 3])
         #expect(gate.isEmpty)
@@ -55,7 +57,7 @@ struct HostConnectionLimiterTests {
         _ = gate.enter(2, host: "a", priority: 0)
         let gaveUp = [gate.giveUp(1), gate.giveUp(1), gate.giveUp(0), gate.giveUp(7)]
         #expect(gaveUp == [true, false, false, false])
-        let next = [gate.leave(0), gate.leave(2)]
+        let next = [gate.release(0), gate.release(2)]
         #expect(next == [2, nil])
         #expect(gate.isEmpty)
     }
@@ -91,10 +93,10 @@ struct HostConnectionLimiterTests {
         for task in 0..<3 { _ = gate.enter(task, host: "a", priority: 0.5) }
         for task in 0..<3 { _ = gate.borrow("a", for: task) }
         gate.rename(0, to: 7)
-        _ = gate.leave(1)
+        _ = gate.release(1)
         let offered = [gate.offer("a"), gate.offer("a")]
         #expect(offered == [2, nil])
-        _ = [gate.leave(2), gate.leave(7)]
+        _ = [gate.release(2), gate.release(7)]
         #expect(gate.isEmpty)
     }
 }

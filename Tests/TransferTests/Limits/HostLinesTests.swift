@@ -22,7 +22,7 @@ struct HostLinesTests {
         let view = try #require(lines.look(0, at: host, connections: 3, isTrying: false, now: 0))
         #expect(view.received == 110 && view.others == 4 && view.mayTry && view.lesson == nil)
         // The count never falls.
-        lines.leave(1, at: host)
+        lines.unregister(1, at: host)
         let later = try #require(lines.look(0, at: host, connections: 3, isTrying: false, now: 0))
         #expect(later.received == 110 && later.others == 0)
         #expect(lines.look(1, at: host, connections: 1, isTrying: false, now: 0) == nil)
@@ -40,7 +40,7 @@ struct HostLinesTests {
         #expect(mayTry(0, isTrying: false) == true)
         #expect(mayTry(1, isTrying: true) == true)
         #expect(mayTry(2, isTrying: true) == false)
-        lines.leave(1, at: host)
+        lines.unregister(1, at: host)
         #expect(mayTry(2, isTrying: true) == true)
     }
 
@@ -49,7 +49,7 @@ struct HostLinesTests {
         let lines = HostLines()
         lines.enter(0, at: host, progress: TransferProgress(), now: 0)
         lines.teach(.each, at: host, now: 1_000)
-        lines.leave(0, at: host)
+        lines.unregister(0, at: host)
         lines.enter(1, at: host, progress: TransferProgress(), now: 0)
         func lesson(_ now: Int64) -> LineLesson? {
             lines.look(1, at: host, connections: 1, isTrying: false, now: now)?.lesson
@@ -66,12 +66,12 @@ struct HostLinesTests {
             let host = "http://host\(number)"
             lines.enter(number, at: host, progress: TransferProgress(), now: Int64(number))
             lines.teach(.each, at: host, now: Int64(number))
-            lines.leave(number, at: host)
+            lines.unregister(number, at: host)
         }
         func isKnown(_ number: Int) -> Bool {
             let host = "http://host\(number)"
             lines.enter(-1, at: host, progress: TransferProgress(), now: 500)
-            defer { lines.leave(-1, at: host) }
+            defer { lines.unregister(-1, at: host) }
             return lines.look(-1, at: host, connections: 1, isTrying: false, now: 500)?.lesson != nil
         }
         #expect(isKnown(HostLines.limit))

@@ -22,7 +22,7 @@ struct TokenBucketTests {
         let start = clock.now
         var passed: Int64 = 0
         for _ in 0..<100_000 {
-            clock.advance(bucket.take(piece, now: clock.now).wait)
+            clock.advance(bucket.consume(piece, now: clock.now).wait)
             passed += Int64(piece)
         }
         let expected = Double(rate) * Double(clock.now.milliseconds(since: start)) / 1000
@@ -34,25 +34,25 @@ struct TokenBucketTests {
     func beginning() {
         let clock = Clock()
         var bucket = TokenBucket(rate: 50 * 1024, now: clock.now)
-        #expect(bucket.take(16 * 1024, now: clock.now).wait == 320)
+        #expect(bucket.consume(16 * 1024, now: clock.now).wait == 320)
     }
 
     @Test("what ten milliseconds bring passes before anyone waits, and is paid whole then")
     func slack() {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1_000_000, now: clock.now)
-        for _ in 0..<10 { #expect(bucket.take(1000, now: clock.now).wait == 0) }
-        #expect(bucket.take(1000, now: clock.now).wait == 11)
+        for _ in 0..<10 { #expect(bucket.consume(1000, now: clock.now).wait == 0) }
+        #expect(bucket.consume(1000, now: clock.now).wait == 11)
         clock.advance(11)
-        for _ in 0..<10 { #expect(bucket.take(1000, now: clock.now).wait == 0) }
-        #expect(bucket.take(1000, now: clock.now).wait == 11)
+        for _ in 0..<10 { #expect(bucket.consume(1000, now: clock.now).wait == 0) }
+        #expect(bucket.consume(1000, now: clock.now).wait == 11)
     }
 
     @Test("those who wait pass in the order in which they came, each at its own time")
     func line() {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1000, burst: 0, now: clock.now)
-        let tickets = (1...5).map { _ in bucket.take(1000, now: clock.now) }
+        let tickets = (1...5).map { _ in bucket.consume(1000, now: clock.now) }
         #expect(tickets.map(\.wait) == [1000, 2000, 3000, 4000, 5000])
         clock.advance(2500)
         #expect(tickets.map { bucket.wait(for: $0.ticket, now: clock.now) } == [0, 0, 500, 1500, 2500])
@@ -75,7 +75,7 @@ struct TokenBucketTests {
         #expect(isHeld())
         // The bytes arrive in bursts that have to wait, twice a second.
         for _ in 0..<5 {
-            let wait = bucket.take(percent * 5_000, now: clock.now).wait
+            let wait = bucket.consume(percent * 5_000, now: clock.now).wait
             clock.advance(max(500, wait))
         }
         #expect(isHeld() == isExhausted)
@@ -84,7 +84,7 @@ struct TokenBucketTests {
         #expect(isHeld())
         clock.advance(3_600_000)
         #expect(!isHeld())
-        for _ in 0..<1_000 { clock.advance(bucket.take(16_384, now: clock.now).wait) }
+        for _ in 0..<1_000 { clock.advance(bucket.consume(16_384, now: clock.now).wait) }
         #expect(isHeld())
     }
 
@@ -92,7 +92,7 @@ struct TokenBucketTests {
     func otherBucket() {
         let clock = Clock()
         var before = TokenBucket(rate: 10, now: clock.now)
-        let ticket = before.take(1 << 20, now: clock.now).ticket
+        let ticket = before.consume(1 << 20, now: clock.now).ticket
         var bucket = TokenBucket(rate: 10, now: clock.now)
         #expect(bucket.wait(for: ticket, now: clock.now) == 0)
     }
@@ -102,13 +102,13 @@ struct TokenBucketTests {
         var clock = Clock()
         var often = TokenBucket(rate: 999_999, now: clock.now)
         var seldom = often
-        let ticket = often.take(50_000_000, now: clock.now).ticket
-        _ = seldom.take(50_000_000, now: clock.now)
+        let ticket = often.consume(50_000_000, now: clock.now).ticket
+        _ = seldom.consume(50_000_000, now: clock.now)
         for step in 0..<10_000 {
             clock.now = MonotonicTime(nanoseconds: clock.now.nanoseconds + UInt64(step % 7) * 333_333 + 1)
             _ = often.wait(for: ticket, now: clock.now)
         }
-        #expect(often.take(0, now: clock.now) == seldom.take(0, now: clock.now))
+        #expect(often.consume(0, now: clock.now) == seldom.consume(0, now: clock.now))
         #expect(often.level == seldom.level)
     }
 
@@ -119,8 +119,8 @@ struct TokenBucketTests {
         #expect(bucket.burst == 100_000)
         for _ in 0..<3 {
             clock.advance(3_600_000)
-            #expect(bucket.take(110_000, now: clock.now).wait == 0)
-            #expect(bucket.take(1000, now: clock.now).wait == 11)
+            #expect(bucket.consume(110_000, now: clock.now).wait == 0)
+            #expect(bucket.consume(1000, now: clock.now).wait == 11)
         }
         #expect(TokenBucket(rate: 1000, now: clock.now).burst == 16 * 1024)
         #expect(TokenBucket(rate: 1000, burst: 5, now: clock.now).burst == 5)
@@ -130,24 +130,24 @@ struct TokenBucketTests {
     func debt() {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1000, burst: 0, now: clock.now)
-        #expect(bucket.take(1, now: clock.now).wait == 0)
-        let (wait, ticket) = bucket.take(999, now: clock.now)
+        #expect(bucket.consume(1, now: clock.now).wait == 0)
+        let (wait, ticket) = bucket.consume(999, now: clock.now)
         #expect(wait == 1000)
         clock.advance(999)
         #expect(bucket.wait(for: ticket, now: clock.now) == 1)
         clock.advance(1)
         #expect(bucket.wait(for: ticket, now: clock.now) == 0)
-        #expect(bucket.take(13, now: clock.now).wait == 13)
+        #expect(bucket.consume(13, now: clock.now).wait == 13)
         // A fraction of a millisecond is rounded up.
         var fast = TokenBucket(rate: 1_000_000_000, burst: 0, now: clock.now)
-        #expect(fast.take(10_000_001, now: clock.now).wait == 11)
+        #expect(fast.consume(10_000_001, now: clock.now).wait == 11)
     }
 
     @Test("a new rate counts from its moment on, and what is owed is paid at it")
     func changingRate() {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1000, now: clock.now)
-        let (wait, ticket) = bucket.take(10_000, now: clock.now)
+        let (wait, ticket) = bucket.consume(10_000, now: clock.now)
         #expect(wait == 10_000)
         clock.advance(4000)
         bucket.setRate(6000, now: clock.now)
@@ -159,8 +159,8 @@ struct TokenBucketTests {
         var full = TokenBucket(rate: 1_000_000, now: clock.now)
         clock.advance(1000)
         full.setRate(1000, now: clock.now)
-        #expect(full.take(16_384, now: clock.now).wait == 0)
-        #expect(full.take(11, now: clock.now).wait == 11)
+        #expect(full.consume(16_384, now: clock.now).wait == 0)
+        #expect(full.consume(11, now: clock.now).wait == 11)
     }
 
     @Test("a long run with rates that change passes what the rates allow")
@@ -169,7 +169,7 @@ struct TokenBucketTests {
         var bucket = TokenBucket(rate: 1, now: clock.now)
         var passed: Int64 = 0
         var allowed = 0.0
-        var turn = bucket.take(0, now: clock.now).ticket
+        var turn = bucket.consume(0, now: clock.now).ticket
         for step in 0..<200 {
             let rate = Int64(10_000 + step % 9 * 77_777)
             bucket.setRate(rate, now: clock.now)
@@ -180,7 +180,7 @@ struct TokenBucketTests {
                     clock.advance(min(wait, 1000 - clock.now.milliseconds(since: start)))
                 } else {
                     passed += 5000
-                    turn = bucket.take(5000, now: clock.now).ticket
+                    turn = bucket.consume(5000, now: clock.now).ticket
                 }
             }
             allowed += Double(rate)
@@ -195,7 +195,7 @@ struct TokenBucketTests {
                 var bucket = TokenBucket(rate: rate, burst: burst, now: MonotonicTime(nanoseconds: .max))
                 for bytes in [Int.max, .min, 0, .max, .max] {
                     for time in [UInt64.max, 0, 1 << 63, .max] {
-                        let (wait, ticket) = bucket.take(bytes, now: MonotonicTime(nanoseconds: time))
+                        let (wait, ticket) = bucket.consume(bytes, now: MonotonicTime(nanoseconds: time))
                         #expect(wait >= 0)
                         #expect(bucket.wait(for: ticket, now: MonotonicTime(nanoseconds: time)) >= 0)
                         bucket.give(back: bytes)
@@ -203,11 +203,11 @@ struct TokenBucketTests {
                     }
                 }
                 var fresh = TokenBucket(rate: rate, burst: burst, now: MonotonicTime(nanoseconds: 0))
-                _ = fresh.take(.max, now: MonotonicTime(nanoseconds: .max))
+                _ = fresh.consume(.max, now: MonotonicTime(nanoseconds: .max))
             }
         }
         var bucket = TokenBucket(rate: 1000, burst: 0, now: MonotonicTime(nanoseconds: 5_000_000_000))
-        let (wait, ticket) = bucket.take(1000, now: MonotonicTime(nanoseconds: 5_000_000_000))
+        let (wait, ticket) = bucket.consume(1000, now: MonotonicTime(nanoseconds: 5_000_000_000))
         #expect(wait == 1000)
         #expect(bucket.wait(for: ticket, now: MonotonicTime(nanoseconds: 0)) == 1000)
         #expect(bucket.wait(for: ticket, now: MonotonicTime(nanoseconds: 5_500_000_000)) == 500)
@@ -216,7 +216,7 @@ struct TokenBucketTests {
     @Test("a debt of any size ends")
     func deepest() {
         var bucket = TokenBucket(rate: .max, burst: 0, now: MonotonicTime(nanoseconds: 0))
-        for _ in 0..<1000 { _ = bucket.take(.max, now: MonotonicTime(nanoseconds: 0)) }
-        #expect(bucket.take(0, now: MonotonicTime(nanoseconds: 1001 * 1_000_000_000)).wait == 0)
+        for _ in 0..<1000 { _ = bucket.consume(.max, now: MonotonicTime(nanoseconds: 0)) }
+        #expect(bucket.consume(0, now: MonotonicTime(nanoseconds: 1001 * 1_000_000_000)).wait == 0)
     }
 }

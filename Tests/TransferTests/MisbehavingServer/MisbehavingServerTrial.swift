@@ -70,7 +70,7 @@ struct MisbehavingServerTrial: Sendable, CustomStringConvertible {
         let begin = ContinuousClock.now
         let verdict: Verdict
         do {
-            verdict = try await judge()
+            verdict = try await evaluate()
         } catch {
             verdict = .wrong("\(error)")
         }
@@ -132,14 +132,14 @@ struct MisbehavingServerTrial: Sendable, CustomStringConvertible {
         return resumeData
     }
 
-    private func judge() async throws -> Verdict {
+    private func evaluate() async throws -> Verdict {
         let place = try Place()
         let liar = try MisbehavingServer(ports: lie.ports, answering: lie.before)
         defer { liar.stop() }
         let resumeData = life == .resumed ? try await earlier(liar, in: place) : nil
         let before = liar.requests.count
         liar.turn(to: lie.answering(liar))
-        let verdict = try await judge(liar, in: place, resumeData)
+        let verdict = try await evaluate(liar, in: place, resumeData)
         guard verdict != .stuck else { return verdict }
         do {
             try await eventually(that: "all is closed", within: .seconds(20)) {
@@ -153,7 +153,8 @@ struct MisbehavingServerTrial: Sendable, CustomStringConvertible {
         return requests > lie.mostRequests ? .wrong("\(requests) requests") : verdict
     }
 
-    private func judge(_ liar: MisbehavingServer, in place: Place, _ resumeData: ResumeData?) async throws -> Verdict {
+    private func evaluate(_ liar: MisbehavingServer, in place: Place, _ resumeData: ResumeData?) async throws -> Verdict
+    {
         let manager = try SessionManager(configuration: configuration())
         manager.intercept(
             with: DefaultRetrier(policy: RetryPolicy(attempts: 8, baseDelay: 10, maximumDelay: 500)))
@@ -167,10 +168,10 @@ struct MisbehavingServerTrial: Sendable, CustomStringConvertible {
         let outcome = await request.outcome
         watch.cancel()
         if isStuck.load(ordering: .sequentiallyConsistent) { return .stuck }
-        return judge(outcome, in: place)
+        return evaluate(outcome, in: place)
     }
 
-    private func judge(_ outcome: DownloadRequest.Response, in place: Place) -> Verdict {
+    private func evaluate(_ outcome: DownloadRequest.Response, in place: Place) -> Verdict {
         switch outcome.result {
         case .success(let file):
             guard place.names == ["file"] else { return .wrong("there are \(place.names.sorted())") }

@@ -13,14 +13,14 @@ struct SharedLineTests {
         #expect(ids.map(enter) == [true, false, false])
         // A repeated call takes no second place in the queue.
         #expect(!enter(ids[1]))
-        line.leave(ids[0])
+        line.remove(ids[0])
         #expect(woken == [ids[1]])
         // The place is reserved for the connection that was woken.
         #expect(!enter(ids[0]))
         #expect(enter(ids[1]))
-        line.leave(ids[1])
-        line.leave(ids[2])
-        line.leave(ids[0])
+        line.remove(ids[1])
+        line.remove(ids[2])
+        line.remove(ids[0])
         #expect(woken == [ids[1], ids[2], ids[0]])
         #expect(enter(ids[2]))
     }
@@ -31,8 +31,8 @@ struct SharedLineTests {
         var woken: [Int] = []
         let ids = (0..<3).map { _ in line.makeID() }
         for id in ids { _ = line.enter(id) { woken.append(id) } }
-        line.leave(ids[1])
-        line.leave(ids[0])
+        line.remove(ids[1])
+        line.remove(ids[0])
         #expect(woken == [ids[2]])
     }
 }

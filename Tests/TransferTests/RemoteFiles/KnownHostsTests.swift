@@ -26,7 +26,7 @@ struct KnownHostsTests {
 
     private func verdict(_ file: String, _ key: HostKey, host: String = "a.test", port: Int = 22) -> KnownHosts.Verdict
     {
-        KnownHosts(Array(file.utf8), host: host, port: port).judge(key)
+        KnownHosts(Array(file.utf8), host: host, port: port).evaluate(key)
     }
 
     @Test("a host is known by its name, one of several, a pattern, and not where a pattern says no")
@@ -133,7 +133,7 @@ struct KnownHostsTests {
         #expect(wishes(known) == [.type("ssh-ed25519"), .type("ecdsa-sha2-nistp256")])
         var unknown = try check(.knownHosts(path: "/f"))
         #expect(wishes(unknown) == [.any])
-        let isTrusted = unknown.judge(ed25519.bytes)
+        let isTrusted = unknown.evaluate(ed25519.bytes)
         #expect(!isTrusted)
         #expect(unknown.refusal?.message.contains(ed25519.fingerprint) == true)
         #expect(unknown.refusal?.message.contains("/f") == true)
@@ -145,7 +145,7 @@ struct KnownHostsTests {
         for text in [digest, "SHA256:\(digest)", digest + "="] {
             var check = try check(.fingerprint(text))
             _ = check.next()
-            let verdicts = [check.judge(ecdsa.bytes), check.judge(ed25519.bytes)]
+            let verdicts = [check.evaluate(ecdsa.bytes), check.evaluate(ed25519.bytes)]
             #expect(verdicts == [false, true])
             #expect(
                 wishes(check) == ["ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"].map { .type($0) })
@@ -156,7 +156,7 @@ struct KnownHostsTests {
     func changedEnds() throws {
         var check = try check(.knownHosts(path: "/f"), line("a.test", other) + line("a.test", ecdsa))
         _ = check.next()
-        let isTrusted = check.judge(ed25519.bytes)
+        let isTrusted = check.evaluate(ed25519.bytes)
         #expect(!isTrusted && !check.hasNext)
         #expect(check.refusal?.code == .hostKey)
     }
@@ -167,7 +167,7 @@ struct KnownHostsTests {
         func verdict(_ user: String, _ system: String) throws -> (isTrusted: Bool, message: String?) {
             var check = try HostKeyCheck(
                 policy, files: [Array(user.utf8), Array(system.utf8)], host: "a.test", port: 22)
-            return (check.judge(ed25519.bytes), check.refusal?.message)
+            return (check.evaluate(ed25519.bytes), check.refusal?.message)
         }
         let (own, foreign) = (line("a.test", ed25519), line("a.test", other))
         for (user, system) in [(own, ""), ("", own), (own, foreign), (foreign, own)] {
@@ -184,7 +184,7 @@ struct KnownHostsTests {
     @Test("what is no key is refused")
     func garbage() throws {
         var check = try check(.knownHosts(path: "/f"), line("*", ed25519))
-        let isTrusted = check.judge([1, 2, 3])
+        let isTrusted = check.evaluate([1, 2, 3])
         #expect(!isTrusted && check.refusal != nil)
     }
 }

@@ -239,7 +239,7 @@ struct RemoteExchangeModel {
         case .checkLimits: perform(machine.limitsChecked(max(0, limitedUntil - now)))
         case .scheduleNudge(let attempt, _): nudges.append(attempt)
         case .nudge(let attempt, _): nudges.append(attempt)
-        case .judgeStoredSize(let size):
+        case .evaluateStoredSize(let size):
             if size != 70 { fault = "\(size) is not the stored size" }
         case .finish(let ending, _):
             resolving = nil

@@ -75,7 +75,7 @@ struct RemoteExchangeTransitionTests {
         case .checkLimits: "check limits"
         case .scheduleNudge(_, let time): "nudge in \(time)"
         case .nudge(_, let time): "nudge, again in \(time)"
-        case .judgeStoredSize(let size): "judge \(size)"
+        case .evaluateStoredSize(let size): "judge \(size)"
         case .finish(let ending, let forgets): "finish \(words(ending))\(forgets ? " forgetting" : "")"
         }
     }

@@ -131,9 +131,9 @@ struct ResponseEvaluatorTests {
                 askedFrom: 100, have: 100, validator: ResourceValidator(entityTag: "\"v1\""), isConditional: true,
                 total: 200, pathSuffix: "/a")
             let silent = head(status, ["Content-Range: bytes 100-199/200", "Content-Length: 100"])
-            #expect(judgement.judge(silent, now: 0) == .askUnconditionally, "\(status)")
+            #expect(judgement.evaluate(silent, now: 0) == .askUnconditionally, "\(status)")
             judgement.isConditional = false
-            #expect(judgement.judge(silent, now: 0) == .accept(offset: 100, length: 100, total: 200), "\(status)")
+            #expect(judgement.evaluate(silent, now: 0) == .accept(offset: 100, length: 100, total: 200), "\(status)")
         }
     }
 
@@ -145,12 +145,12 @@ struct ResponseEvaluatorTests {
             askedFrom: 100, have: 100, validator: ResourceValidator(entityTag: "\"v1\""), isConditional: true,
             total: 200, pathSuffix: "/a")
         let same = head(200, ["ETag: \"v1\""])
-        #expect(judgement.judge(same, now: 0) == .askUnconditionally)
-        #expect(judgement.judge(head(200, ["ETag: \"v2\""]), now: 0) == .restart(length: nil))
+        #expect(judgement.evaluate(same, now: 0) == .askUnconditionally)
+        #expect(judgement.evaluate(head(200, ["ETag: \"v2\""]), now: 0) == .restart(length: nil))
         judgement.isConditional = false
-        #expect(judgement.judge(same, now: 0) == .restart(length: 200))
+        #expect(judgement.evaluate(same, now: 0) == .restart(length: 200))
         judgement.isVouched = false
-        #expect(judgement.judge(same, now: 0) == .restart(length: nil))
+        #expect(judgement.evaluate(same, now: 0) == .restart(length: nil))
     }
 
     @Test("who says that nothing is left where nobody knew the end is asked for the last bytes")
@@ -159,13 +159,13 @@ struct ResponseEvaluatorTests {
             askedFrom: 100, have: 100, validator: ResourceValidator(entityTag: "\"v1\""), isConditional: true,
             pathSuffix: "/a")
         let nothing = head(416, ["Content-Range: bytes */100", "ETag: \"v1\""])
-        #expect(judgement.judge(nothing, now: 0) == .confirmEnd)
-        #expect(judgement.judge(head(416, ["Content-Range: bytes */100"]), now: 0) == .confirmEnd)
+        #expect(judgement.evaluate(nothing, now: 0) == .confirmEnd)
+        #expect(judgement.evaluate(head(416, ["Content-Range: bytes */100"]), now: 0) == .confirmEnd)
         judgement.isConfirming = true
-        #expect(judgement.judge(nothing, now: 0) == .complete)
+        #expect(judgement.evaluate(nothing, now: 0) == .complete)
         judgement.isConfirming = false
         judgement.total = 100
-        #expect(judgement.judge(nothing, now: 0) == .complete)
+        #expect(judgement.evaluate(nothing, now: 0) == .complete)
     }
 
     @Test("a part that says nothing of its version is not taken on the strength of If-Range alone")
@@ -175,18 +175,18 @@ struct ResponseEvaluatorTests {
             isConditional: true, total: 200, pathSuffix: "/a")
         let accepted = ResponseEvaluator.Verdict.accept(offset: 100, length: 100, total: 200)
         let range = "Content-Range: bytes 100-199/200"
-        #expect(judgement.judge(head(206, [range]), now: 0) == .askUnconditionally)
-        #expect(judgement.judge(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
-        #expect(judgement.judge(head(206, [range, "ETag: \"v1\""]), now: 0) == accepted)
+        #expect(judgement.evaluate(head(206, [range]), now: 0) == .askUnconditionally)
+        #expect(judgement.evaluate(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
+        #expect(judgement.evaluate(head(206, [range, "ETag: \"v1\""]), now: 0) == accepted)
         // Without a condition in the request an overlap is compared instead.
         judgement.isConditional = false
-        #expect(judgement.judge(head(206, [range]), now: 0) == accepted)
+        #expect(judgement.evaluate(head(206, [range]), now: 0) == accepted)
         // For another URL that is not enough.
         judgement.isVouched = false
         #expect(
-            judgement.judge(head(206, [range]), now: 0)
+            judgement.evaluate(head(206, [range]), now: 0)
                 == .askAgain(reason: "nothing tells that it is the same file there"))
-        #expect(judgement.judge(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
+        #expect(judgement.evaluate(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
     }
 
     @Test("one row for each answer", arguments: rows)
@@ -196,7 +196,7 @@ struct ResponseEvaluatorTests {
             validator: row.have > 0 ? ResourceValidator(entityTag: row.tag) : nil, total: row.total,
             pathSuffix: row.path)
         let outcome: Outcome =
-            switch judgement.judge(head(row.status, row.fields), now: 0) {
+            switch judgement.evaluate(head(row.status, row.fields), now: 0) {
             case .accept(let offset, let length, let total): .accept(offset: offset, length: length, total: total)
             case .restart(let length): .restart(length: length)
             case .complete: .complete
@@ -210,7 +210,7 @@ struct ResponseEvaluatorTests {
     @Test("a refusal brings the time that the server wants to be left alone")
     func retryAfter() {
         let judgement = ResponseEvaluator(have: 0, pathSuffix: "/")
-        guard case .fail(let error) = judgement.judge(head(503, ["Retry-After: 7"]), now: 0) else {
+        guard case .fail(let error) = judgement.evaluate(head(503, ["Retry-After: 7"]), now: 0) else {
             Issue.record("a 503 is a failure")
             return
         }

@@ -174,7 +174,7 @@ struct DefaultRetrierTests {
         let time = ManualRetryClock()
         let retrier = retrier(clock: time.clock)
         manager.intercept(with: retrier)
-        for _ in 0..<HostCircuitBreakers.failureLimit { retrier.hosts.note(.failed, of: host) }
+        for _ in 0..<HostCircuitBreakers.failureLimit { retrier.hosts.record(.failed, of: host) }
         time.advance(milliseconds: 1000)
         // This entry is the probe.
         try await retrier.hosts.enter(host)
@@ -183,7 +183,7 @@ struct DefaultRetrierTests {
         for request in requests[..<10] { request.cancel() }
         try await eventually(that: "ten wait") { retrier.hosts.count == 10 && time.sleeping == 10 }
         #expect(server.requests().isEmpty)
-        retrier.hosts.note(.alive, of: host)
+        retrier.hosts.record(.alive, of: host)
         for request in requests[10...] { #expect(await request.outcome.head?.status == 200) }
     }
 

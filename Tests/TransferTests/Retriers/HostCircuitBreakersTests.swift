@@ -9,7 +9,7 @@ struct HostCircuitBreakersTests {
 
     private func opened(at now: Int64 = 0) -> HostCircuitBreakers {
         var standings = HostCircuitBreakers(policy: policy)
-        for _ in 0..<HostCircuitBreakers.failureLimit { _ = standings.note(.failed, of: host, now: now) }
+        for _ in 0..<HostCircuitBreakers.failureLimit { _ = standings.record(.failed, of: host, now: now) }
         return standings
     }
 
@@ -17,10 +17,10 @@ struct HostCircuitBreakersTests {
     func opens() {
         var standings = HostCircuitBreakers(policy: policy)
         for _ in 0..<4 {
-            #expect(standings.note(.failed, of: host, now: 0) == false)
+            #expect(standings.record(.failed, of: host, now: 0) == false)
             #expect(standings.admit(to: host, now: 0) == .go)
         }
-        #expect(standings.note(.failed, of: host, now: 0) == true)
+        #expect(standings.record(.failed, of: host, now: 0) == true)
         #expect(standings.admit(to: host, now: 0) == .wait(milliseconds: 1000))
         #expect(standings.admit(to: host, now: 999) == .wait(milliseconds: 1))
         #expect(standings.hold(of: host, now: 400) == 600)
@@ -32,7 +32,7 @@ struct HostCircuitBreakersTests {
         var standings = HostCircuitBreakers(policy: policy)
         for number in 0..<20 {
             let outcome: HostCircuitBreakers.Outcome = number % 5 == 4 ? .alive : .failed
-            _ = standings.note(outcome, of: host, now: 0)
+            _ = standings.record(outcome, of: host, now: 0)
         }
         #expect(standings.admit(to: host, now: 0) == .go)
         #expect(standings.count == 0)
@@ -47,7 +47,7 @@ struct HostCircuitBreakersTests {
                 standings.admit(to: host, now: 1000)
                     == .wait(milliseconds: HostCircuitBreakers.probeTime))
         }
-        #expect(standings.note(.alive, of: host, now: 1200) == true)
+        #expect(standings.record(.alive, of: host, now: 1200) == true)
         #expect(standings.admit(to: host, now: 1200) == .go)
         #expect(standings.admit(to: host, now: 1200) == .go)
     }
@@ -60,18 +60,18 @@ struct HostCircuitBreakersTests {
             #expect(standings.admit(to: host, now: now) == .wait(milliseconds: delay))
             now += delay
             #expect(standings.admit(to: host, now: now) == .go)
-            #expect(standings.note(.failed, of: host, now: now) == true)
+            #expect(standings.record(.failed, of: host, now: now) == true)
         }
-        #expect(standings.note(.alive, of: host, now: now) == true)
+        #expect(standings.record(.alive, of: host, now: now) == true)
         #expect(standings.count == 0)
     }
 
     @Test("failures of requests that were on their way already do not lengthen the delay")
     func late() {
         var standings = opened()
-        for _ in 0..<100 { #expect(standings.note(.failed, of: host, now: 500) == false) }
+        for _ in 0..<100 { #expect(standings.record(.failed, of: host, now: 500) == false) }
         #expect(standings.admit(to: host, now: 500) == .wait(milliseconds: 500))
-        for _ in 0..<100 { #expect(standings.note(.failed, of: host, now: 1500) == false) }
+        for _ in 0..<100 { #expect(standings.record(.failed, of: host, now: 1500) == false) }
         #expect(standings.admit(to: host, now: 1500) == .go)
     }
 
@@ -79,9 +79,9 @@ struct HostCircuitBreakersTests {
     func unknown() {
         var standings = opened()
         #expect(standings.admit(to: host, now: 1000) == .go)
-        #expect(standings.note(.unknown, of: host, now: 1100) == true)
+        #expect(standings.record(.unknown, of: host, now: 1100) == true)
         #expect(standings.admit(to: host, now: 1100) == .go)
-        #expect(standings.note(.unknown, of: "http://b:80", now: 1100) == false)
+        #expect(standings.record(.unknown, of: "http://b:80", now: 1100) == false)
     }
 
     @Test("a name that does not exist says nothing of a host that others of its tasks should wait for")
@@ -97,43 +97,43 @@ struct HostCircuitBreakersTests {
         let later = 1000 + HostCircuitBreakers.probeTime
         #expect(standings.admit(to: host, now: later) == .go)
         #expect(standings.admit(to: host, now: later) == .go)
-        #expect(standings.note(.failed, of: host, now: later) == true)
+        #expect(standings.record(.failed, of: host, now: later) == true)
         #expect(standings.admit(to: host, now: later) == .wait(milliseconds: 2000))
     }
 
     @Test("a probe that brings bytes lets others follow at once, and one failure opens the breaker again, for longer")
     func probeWithBytes() {
         var standings = opened()
-        standings.noteBytes(of: host)
+        standings.recordBytes(of: host)
         #expect(standings.admit(to: host, now: 500) == .wait(milliseconds: 500))
         #expect(standings.admit(to: host, now: 1000) == .go)
         #expect(standings.admit(to: host, now: 1001) != .go)
-        standings.noteBytes(of: host)
+        standings.recordBytes(of: host)
         #expect(standings.admit(to: host, now: 1001) == .go)
         #expect(standings.admit(to: host, now: 1001) == .go)
-        #expect(standings.note(.failed, of: host, now: 1002) == true)
+        #expect(standings.record(.failed, of: host, now: 1002) == true)
         #expect(standings.admit(to: host, now: 1002) == .wait(milliseconds: 2000))
     }
 
     @Test("Retry-After holds the whole host, alive or not, for a day at most")
     func retryAfter() {
         var standings = HostCircuitBreakers(policy: policy)
-        _ = standings.note(.alive, of: host, retryAfter: 7, now: 0)
+        _ = standings.record(.alive, of: host, retryAfter: 7, now: 0)
         #expect(standings.admit(to: host, now: 1) == .wait(milliseconds: 6999))
-        _ = standings.note(.failed, of: host, retryAfter: 3, now: 0)
+        _ = standings.record(.failed, of: host, retryAfter: 3, now: 0)
         #expect(standings.hold(of: host, now: 0) == 7000)
         #expect(standings.admit(to: host, now: 7000) == .go)
-        _ = standings.note(.failed, of: host, retryAfter: .max, now: 0)
+        _ = standings.record(.failed, of: host, retryAfter: .max, now: 0)
         #expect(standings.hold(of: host, now: 0) == 86_400_000)
-        _ = standings.note(.failed, of: "http://c:80", retryAfter: .min, now: 0)
+        _ = standings.record(.failed, of: "http://c:80", retryAfter: .min, now: 0)
         #expect(standings.hold(of: "http://c:80", now: 0) == 0)
     }
 
     @Test("an answer from elsewhere on the host does not end a hold that the server asked for")
     func heldOn() {
         var standings = HostCircuitBreakers(policy: policy)
-        _ = standings.note(.failed, of: host, retryAfter: 5, now: 0)
-        _ = standings.note(.alive, of: host, now: 1000)
+        _ = standings.record(.failed, of: host, retryAfter: 5, now: 0)
+        _ = standings.record(.alive, of: host, now: 1000)
         #expect(standings.admit(to: host, now: 1000) == .wait(milliseconds: 4000))
     }
 
@@ -141,12 +141,12 @@ struct HostCircuitBreakersTests {
     func bounded() {
         var standings = opened(at: 1_000_000)
         for number in 0..<(3 * HostCircuitBreakers.maximumHosts) {
-            _ = standings.note(.failed, of: "http://h\(number):80", now: 1_000_000)
+            _ = standings.record(.failed, of: "http://h\(number):80", now: 1_000_000)
             #expect(standings.count <= HostCircuitBreakers.maximumHosts)
         }
         #expect(standings.admit(to: host, now: 1_000_000) == .wait(milliseconds: 1000))
         for number in 0..<(2 * HostCircuitBreakers.maximumHosts) {
-            _ = standings.note(
+            _ = standings.record(
                 .failed, of: "http://k\(number):80", retryAfter: Int64(1000 + number), now: 1_000_000)
         }
         #expect(standings.count <= HostCircuitBreakers.maximumHosts)
@@ -157,7 +157,7 @@ struct HostCircuitBreakersTests {
         for maximum in [Int64.min, -1, 0, .max] {
             var standings = HostCircuitBreakers(policy: RetryPolicy(baseDelay: delay, maximumDelay: maximum))
             for now in 0..<100 as Range<Int64> {
-                _ = standings.note(.failed, of: host, now: now)
+                _ = standings.record(.failed, of: host, now: now)
                 _ = standings.admit(to: host, now: now)
             }
         }

@@ -25,11 +25,11 @@ struct DownloadSourceTests {
     func trials() {
         var sources = sources(3)
         #expect(better(in: sources, seconds: 9) == nil && better(in: sources, seconds: 10) == 1)
-        sources[1].note(rate: 1000)
+        sources[1].record(rate: 1000)
         #expect(better(in: sources, seconds: 19) == nil && better(in: sources, seconds: 20) == 2)
-        sources[2].note(rate: 1000)
+        sources[2].record(rate: 1000)
         #expect(better(in: sources, seconds: 39) == nil && better(in: sources, seconds: 40) == 3)
-        sources[3].note(rate: 1000)
+        sources[3].record(rate: 1000)
         #expect(better(in: sources, seconds: 1_000) == nil)
     }
 
@@ -44,16 +44,16 @@ struct DownloadSourceTests {
     @Test("a source that is known to be faster is taken, ever more reluctantly")
     func known() {
         var sources = sources(1)
-        sources[1].note(rate: 1.5 * Double(Self.second))
+        sources[1].record(rate: 1.5 * Double(Self.second))
         #expect(better(in: sources, seconds: 1) == nil && better(in: sources, seconds: 2) == 1)
-        sources.noteReturn()
+        sources.recordReturn()
         #expect(better(in: sources, seconds: 1_000) == nil)
-        sources[1].note(rate: 2.1 * Double(Self.second))
+        sources[1].record(rate: 2.1 * Double(Self.second))
         #expect(better(in: sources, seconds: 2) == 1)
-        for _ in 0..<10 { sources.noteReturn() }
-        sources[1].note(rate: 3.9 * Double(Self.second))
+        for _ in 0..<10 { sources.recordReturn() }
+        sources[1].record(rate: 3.9 * Double(Self.second))
         #expect(better(in: sources, seconds: 1_000) == nil)
-        sources[1].note(rate: 4.1 * Double(Self.second))
+        sources[1].record(rate: 4.1 * Double(Self.second))
         #expect(better(in: sources, seconds: 2) == 1)
     }
 

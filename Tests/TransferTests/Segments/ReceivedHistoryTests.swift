@@ -6,7 +6,7 @@ import Testing
 struct ReceivedHistoryTests {
     private func history(_ milliseconds: Int64, _ bytes: (Int64) -> Int64) -> ReceivedHistory {
         var history = ReceivedHistory()
-        for now in stride(from: 0, through: milliseconds, by: 50) { history.note(bytes(now), at: now) }
+        for now in stride(from: 0, through: milliseconds, by: 50) { history.record(bytes(now), at: now) }
         return history
     }
 
@@ -39,8 +39,8 @@ struct ReceivedHistoryTests {
     func nothing() throws {
         var history = history(1_000) { _ in 7 }
         #expect(try #require(history.measure(from: 0, to: 1_000)).rate == 0)
-        history.note(9, at: 1_000)
-        history.note(9, at: 900)
+        history.record(9, at: 1_000)
+        history.record(9, at: 900)
         #expect(try #require(history.measure(from: 0, to: 1_000)).rate == 0)
         history.removeAll()
         #expect(history.measure(from: 0, to: 1_000) == nil)

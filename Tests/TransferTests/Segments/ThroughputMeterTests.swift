@@ -9,7 +9,7 @@ struct ThroughputMeterTests {
     private func steady(_ pace: inout ThroughputMeter, rate: Double, from: Int64, until: Int64, bytes: inout Double) {
         for time in stride(from: from, through: until, by: 50) {
             bytes += rate / 20
-            pace.note(Int64(bytes), at: time)
+            pace.record(Int64(bytes), at: time)
         }
     }
 
@@ -17,11 +17,11 @@ struct ThroughputMeterTests {
     func beginning() {
         var pace = ThroughputMeter()
         #expect(pace.rate == 0)
-        pace.note(5_000_000, at: 1_000)
+        pace.record(5_000_000, at: 1_000)
         #expect(pace.rate == 0)
-        pace.note(9_000_000, at: 1_019)
+        pace.record(9_000_000, at: 1_019)
         #expect(pace.rate == 0)
-        pace.note(6_000_000, at: 2_000)
+        pace.record(6_000_000, at: 2_000)
         #expect(pace.rate == 1_000_000)
     }
 
@@ -44,11 +44,11 @@ struct ThroughputMeterTests {
     func bursts() {
         var pace = ThroughputMeter()
         for time in stride(from: Int64(0), through: 12_000, by: 50) {
-            pace.note((time / 1_000 + 1) * 200_000, at: time + 1)
+            pace.record((time / 1_000 + 1) * 200_000, at: time + 1)
             if time > 4_000 { #expect(pace.rate > 1.2e5 && pace.rate < 3e5) }
         }
         // A stall is no pause between two bursts.
-        for time in stride(from: Int64(12_050), through: 17_000, by: 50) { pace.note(13 * 200_000, at: time) }
+        for time in stride(from: Int64(12_050), through: 17_000, by: 50) { pace.record(13 * 200_000, at: time) }
         #expect(pace.rate < 2e4)
     }
 
@@ -57,9 +57,9 @@ struct ThroughputMeterTests {
         var (pace, bytes) = (ThroughputMeter(), 0.0)
         steady(&pace, rate: 2e6, from: 0, until: 1_000, bytes: &bytes)
         pace.pause()
-        pace.note(Int64(bytes), at: 60_000)
+        pace.record(Int64(bytes), at: 60_000)
         #expect(abs(pace.rate - 2e6) < 1)
-        pace.note(Int64(bytes) + 100_000, at: 60_050)
+        pace.record(Int64(bytes) + 100_000, at: 60_050)
         #expect(abs(pace.rate - 2e6) < 1)
     }
 
@@ -68,7 +68,7 @@ struct ThroughputMeterTests {
         var generator = SeededGenerator(seed: seed)
         var pace = ThroughputMeter()
         var (time, bytes, slowest, fastest) = (Int64(0), Int64(0), Double.infinity, 0.0)
-        pace.note(0, at: 0)
+        pace.record(0, at: 0)
         for _ in 0..<200 {
             let elapsed = Int64.random(in: 20...5_000, using: &generator)
             let count = Int64.random(in: 1...10_000_000, using: &generator)
@@ -76,7 +76,7 @@ struct ThroughputMeterTests {
             bytes += count
             let present = Double(count) / Double(elapsed) * 1000
             (slowest, fastest) = (min(slowest, present), max(fastest, present))
-            pace.note(bytes, at: time)
+            pace.record(bytes, at: time)
             #expect(pace.rate >= slowest * 0.999 && pace.rate <= fastest * 1.001)
         }
     }

@@ -35,7 +35,7 @@ struct StreamTransitionTests {
         case .none: "-"
         case .connect: "connect"
         case .abort: "abort"
-        case .judgeCertificates: "judge"
+        case .evaluateCertificates: "judge"
         case .completeHandshake(let number): "complete \(number)"
         case .reportReadClose: "report close"
         case .reportBetterRoute: "report route"
@@ -58,8 +58,8 @@ struct StreamTransitionTests {
             }
         ),
         ("handshake ended", { words($0.handshakeEnded(moment(2_200))) }),
-        ("trusted", { words($0.certificatesJudged(nil)) }),
-        ("not trusted", { words($0.certificatesJudged(cut)) }),
+        ("trusted", { words($0.certificatesEvaluated(nil)) }),
+        ("not trusted", { words($0.certificatesEvaluated(cut)) }),
         ("read closed", { words($0.readClosed()) }),
         ("better route", { words($0.betterRouteFound()) }),
         ("performed", { words($0.operationsPerformed(due: nil, isAwaited: true, moment(2_500))) }),
@@ -171,7 +171,7 @@ struct StreamTransitionTests {
             case 1: record(machine.connected(time))
             case 2: machine.handshakeBegan(1)
             case 3: record(machine.handshakeEnded(time))
-            case 4: record(machine.certificatesJudged(nil))
+            case 4: record(machine.certificatesEvaluated(nil))
             case 5: machine.bytesMoved(time)
             case 6: record(machine.readClosed())
             case 7: record(machine.betterRouteFound())

@@ -222,16 +222,16 @@ struct StreamOperationQueueTests {
         var queue = opened()
         queue.addRead(1, least: 5, most: 9, limit: 100)
         #expect(!queue.isAwaited)
-        let due31 = queue.arm(moment(1000))
+        let due31 = queue.startTimeouts(at: moment(1000))
         #expect(due31 == moment(1100))
         receive("ab", &queue)
         queue.suspend(moment(1060))
-        let due32 = queue.arm(moment(5000))
+        let due32 = queue.startTimeouts(at: moment(5000))
         #expect(due32 == nil)
         let failure33 = queue.expire(at: moment(5000))
         #expect(failure33 == nil)
         queue.resume()
-        let due34 = queue.arm(moment(5000))
+        let due34 = queue.startTimeouts(at: moment(5000))
         #expect(due34 == moment(5040))
         let failure35 = queue.expire(at: moment(5039))
         #expect(failure35 == nil)
@@ -243,7 +243,7 @@ struct StreamOperationQueueTests {
         queue.addWrite(3, [1], limit: 10)
         _ = queue.nextWork()
         queue.accepted(1, of: 1)
-        _ = queue.arm(moment(6000))
+        _ = queue.startTimeouts(at: moment(6000))
         let failure37 = queue.expire(at: moment(6010))
         #expect(failure37?.code == .timedOut)
         queue.addRead(4, least: 1, most: 9, limit: nil)
@@ -289,7 +289,7 @@ struct StreamOperationQueueTests {
                     bytes.withUnsafeBytes { queue.received($0) }
                 case 10:
                     clock += 3_000_000
-                    _ = queue.arm(MonotonicTime(nanoseconds: clock))
+                    _ = queue.startTimeouts(at: MonotonicTime(nanoseconds: clock))
                     _ = queue.expire(at: MonotonicTime(nanoseconds: clock))
                 case 11: if chance(2) { queue.suspend(MonotonicTime(nanoseconds: clock)) } else { queue.resume() }
                 case 12: if chance(20) { queue.closeWrite() }

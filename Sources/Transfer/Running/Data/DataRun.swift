@@ -82,7 +82,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         let least = task is UploadTask || isCollected ? LeastPace(session.configuration).bytes : 0
         let receiveBuffer = min(session.resources.receiveBuffer(on: core), Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
-            exchange.leastBytes = least
+            exchange.activity.leastBytes = least
             if sendsBody {
                 try exchange.easy.set(.upload, to: true)
                 try exchange.easy.set(.uploadSize, to: length ?? -1)
@@ -170,7 +170,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             session.perform(task) { ($0 as? DataRun)?.storingDecided(decision) }
         }
         delegate.dataTask(task, willCache: proposal) { reply.give(.cache($0)) }
-        if let decision = reply.takeAtOnce() { storingDecided(decision) }
+        if let decision = reply.immediateDecision() { storingDecided(decision) }
     }
 
     private func storingDecided(_ decision: Decision) {
@@ -205,11 +205,11 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         session.callbacks.task(
             task,
             needNewBodyStream: { stream in
-                session.perform(task) { ($0 as? DataRun)?.take(stream, for: number) }
+                session.perform(task) { ($0 as? DataRun)?.send(stream, for: number) }
             })
     }
 
-    private func take(_ stream: BodyStream?, for sending: Int) {
+    private func send(_ stream: BodyStream?, for sending: Int) {
         guard awaitsStream, sending == sendings else { return }
         awaitsStream = false
         do throws(TransferError) {
@@ -353,8 +353,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         let error = isSettled(in: failure) ? nil : failure
         if goesOn(after: error) { return }
         sender.stop()
-        if error == nil, let head, let caching, judge(nil) == nil { return keep(head, caching) }
-        complete(judge(error))
+        if error == nil, let head, let caching, evaluate(nil) == nil { return keep(head, caching) }
+        complete(evaluate(error))
     }
 
     /// Whether the failure can be ignored: the response's head was received, the request was sent completely, and only
@@ -371,7 +371,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         session.complete(task, error)
     }
 
-    private func judge(_ error: TransferError?) -> TransferError? {
+    private func evaluate(_ error: TransferError?) -> TransferError? {
         guard let head else {
             return error ?? TransferError(.truncated, "the connection ended without an answer")
         }

@@ -100,7 +100,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         return .accepted
     }
 
-    func judge(storedSize: Int64) -> TransferError? {
+    func evaluate(storedSize: Int64) -> TransferError? {
         guard storedSize != sender.sent else { return nil }
         return TransferError(.truncated, "\(file.host) has \(storedSize) of the \(sender.sent) bytes that were sent")
     }

@@ -19,7 +19,7 @@ extension DownloadRun: TransactionClient {
             contribution.fields.append(Self.wantedDigests)
         }
         let least = LeastPace(session.configuration).bytes
-        contribution.configure = { (exchange: Exchange) throws(CurlError) in exchange.leastBytes = least }
+        contribution.configure = { (exchange: Exchange) throws(CurlError) in exchange.activity.leastBytes = least }
         var range = machine.requestRange(transaction.number, at: ResumeData.resource(of: url.text), facts())
         if case .overlap(let overlap) = range {
             range = machine.overlapBegins(transaction.number, at: try file.start(of: overlap))

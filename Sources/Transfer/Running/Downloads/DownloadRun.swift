@@ -123,7 +123,7 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
         for connection in connections { connection.transaction.pause(.suspended) }
     }
 
-    func goOn() {
+    func resume() {
         machine.isSuspended = false
         for connection in connections { connection.transaction.resume(.suspended) }
         checkInvariants()
@@ -210,7 +210,7 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
         session.offerConnection(at: origin)
     }
 
-    func leaveLine() { line?.leave() }
+    func unregisterLine() { line?.unregister() }
 
     // MARK: Facts
 

@@ -4,7 +4,7 @@ struct LineMembership {
     private let task: Int
     private let host: String
 
-    /// Registers the download; ``leave()`` removes the registration.
+    /// Registers the download; ``unregister()`` removes the registration.
     init(_ task: DownloadTask, at host: String, now: Int64) {
         lines = task.session.resources.lines
         self.task = task.identifier
@@ -12,7 +12,7 @@ struct LineMembership {
         lines.enter(self.task, at: host, progress: task.progress, now: now)
     }
 
-    func leave() { lines.leave(task, at: host) }
+    func unregister() { lines.unregister(task, at: host) }
 
     /// Returns the current state of the host's downloads.
     ///

@@ -33,7 +33,7 @@ extension StreamRun {
     ///
     /// - Parameter verdict: called once on the loop's thread with the reason for a rejection, or `nil` if the peer is
     ///   trusted.
-    func judge(
+    func evaluate(
         _ certificates: ServerCertificates, under trust: TrustOptions, port: Int,
         verdict: @escaping (TransferError?) -> Void
     ) {
@@ -58,7 +58,7 @@ extension StreamRun {
             session.perform(task) { ($0 as? StreamRun)?.answer(decision) }
         }
         session.callbacks.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
-        if let decision = reply.takeAtOnce() { answer(decision) }
+        if let decision = reply.immediateDecision() { answer(decision) }
     }
 
     private func answer(_ decision: Decision) {

@@ -13,7 +13,7 @@ final class StreamRun: RoutedRun, StreamHandler {
     private(set) var peer: StreamPeer?
     private var resolution: RouteResolution?
     private var stream: StreamConnection?
-    private var judge: AddressJudge
+    private var evaluator: AddressEvaluator
     private var trust: TrustOptions?
     /// The handler of the delegate's pending reply about the peer's certificates.
     var question: ((Decision) -> Void)?
@@ -25,7 +25,7 @@ final class StreamRun: RoutedRun, StreamHandler {
         channel = task.channel
         session = task.session
         machine = StreamStateMachine(stallTimeout: session.configuration.stallTimeout, now: .now())
-        judge = AddressJudge(session.configuration, task.originalRequest)
+        evaluator = AddressEvaluator(session.configuration, task.originalRequest)
         steps = StreamSteps(request: task.originalRequest)
         let session = session
         channel.attach {
@@ -50,7 +50,7 @@ final class StreamRun: RoutedRun, StreamHandler {
             let peer = try StreamAddress.peer(of: request.url)
             self.peer = peer
             let route = try RouteLookup(
-                to: (peer.host, peer.port), proxy: request.proxy ?? configuration.proxy, judge: judge)
+                to: (peer.host, peer.port), proxy: request.proxy ?? configuration.proxy, evaluator: evaluator)
             advance()
             resolve(route, to: peer)
         } catch {
@@ -65,7 +65,7 @@ final class StreamRun: RoutedRun, StreamHandler {
         machine.suspended()
     }
 
-    func goOn() {
+    func resume() {
         channel.resume()
         advance()
     }
@@ -77,7 +77,7 @@ final class StreamRun: RoutedRun, StreamHandler {
         case .none: break
         case .connect: connect()
         case .abort: stream?.cancel()
-        case .judgeCertificates: judgeCertificates()
+        case .evaluateCertificates: evaluateCertificates()
         case .completeHandshake(let number):
             channel.secured(number)
             advance()
@@ -149,7 +149,7 @@ final class StreamRun: RoutedRun, StreamHandler {
         let limit = max(1, Int(configuration.connectTimeout - steps.elapsed / 1000))
         steps.connecting()
         do throws(CurlError) {
-            stream = try core.openStream(to: peer, judgesAddresses: judge.judgesSockets, handler: self) {
+            stream = try core.openStream(to: peer, evaluatesAddresses: evaluator.evaluatesSockets, handler: self) {
                 (easy: inout EasyHandle) throws(CurlError) in
                 try Self.configure(easy, limit: limit)
                 try ProxyOptions(configuration: configuration, request: request).apply(to: easy)
@@ -169,7 +169,7 @@ final class StreamRun: RoutedRun, StreamHandler {
         try easy.set(.suppressConnectHeaders, to: true)
     }
 
-    func judge(address: UnsafeRawBufferPointer) -> Bool { judge.allows(address) }
+    func evaluate(address: UnsafeRawBufferPointer) -> Bool { evaluator.allows(address) }
 
     func streamDidConnect(_ stream: StreamConnection) {
         steps.connected(stream.easy.timing())
@@ -215,11 +215,11 @@ final class StreamRun: RoutedRun, StreamHandler {
         }
     }
 
-    private func judgeCertificates() {
+    private func evaluateCertificates() {
         guard let stream, let trust else { return }
-        judge(stream.easy.serverCertificates(), under: trust, port: stream.peer.port) { [weak self] error in
+        evaluate(stream.easy.serverCertificates(), under: trust, port: stream.peer.port) { [weak self] error in
             guard let self else { return }
-            perform(machine.certificatesJudged(error))
+            perform(machine.certificatesEvaluated(error))
         }
     }
 
@@ -282,7 +282,7 @@ final class StreamRun: RoutedRun, StreamHandler {
         if !isConnected, error.code == .couldntConnect || error.code == .proxy {
             resolution?.route.forget(in: session.resolver)
         }
-        if let refusal = judge.error(resolution?.route.peer.host ?? peer.host) { return refusal }
+        if let refusal = evaluator.error(resolution?.route.peer.host ?? peer.host) { return refusal }
         var told = TransferError.exchange(error, bodyBegun: isConnected, host: peer.host)
         if !isConnected, systemError == ENETUNREACH || systemError == EHOSTUNREACH {
             told = TransferError(.unreachable, "no way to \(peer.host) from this machine")

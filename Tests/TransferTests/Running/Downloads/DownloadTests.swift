@@ -47,7 +47,7 @@ struct DownloadTests {
         arguments: [0, 1, 262_145, 5_000_000] as [Int64])
     func slowDisk(size: Int64) async throws {
         let disk = manager.session.resources.disk(of: nil, or: place.target())
-        disk.note(write: Disk.slowWrite)
+        disk.record(write: Disk.slowWrite)
         let resource = Resource(size: size)
         let server = try ScriptedServer(["/f": [.serve(resource)], "/chunked": [.chunked(resource)]])
         for path in ["/f", "/chunked"] {

@@ -188,7 +188,7 @@ struct FTPServerTests {
         let target = DownloadTarget(directory: directory, partName: Place.partName, owner: "test-1") {
             (_: ResourceMetadata) throws(TransferError) in FileDestination(name: "file", conflict: .fail)
         }
-        manager.session.resources.disk(of: nil, or: target).note(write: Disk.slowWrite)
+        manager.session.resources.disk(of: nil, or: target).record(write: Disk.slowWrite)
         let outcome = await manager.download(TransferRequest(url: server.url("/file")), to: target).outcome
         #expect(outcome.result.error?.code == .diskFull)
         withExtendedLifetime(mount) {}

@@ -1,6 +1,6 @@
 /// Checks the addresses of one request's connections against ``SessionConfiguration/deniedNetworks`` and records the
 /// first denied address.
-struct AddressJudge {
+struct AddressEvaluator {
     private let denied: [IPNetwork]
     /// The URL of the request's proxy; `nil` for a direct connection to the server.
     private let proxy: String?
@@ -16,11 +16,11 @@ struct AddressJudge {
         isProxyExempt = self.proxy != nil && proxy == configuration.proxy
     }
 
-    var isJudging: Bool { !denied.isEmpty }
+    var isEvaluating: Bool { !denied.isEmpty }
 
     /// Whether addresses are checked when sockets are opened. A proxy set in the session's configuration is exempt,
     /// because the session's creator chose it.
-    var judgesSockets: Bool { !denied.isEmpty && !isProxyExempt }
+    var evaluatesSockets: Bool { !denied.isEmpty && !isProxyExempt }
 
     /// Checks a server behind a proxy by the address literal in its URL. A host name is resolved by the proxy alone, or
     /// is checked by ``allowed(_:of:)`` if the proxy is given an address.
@@ -37,7 +37,7 @@ struct AddressJudge {
     ///
     /// - Returns: all addresses if every one is denied, so that ``allows(_:)`` records the refusal.
     func candidates(_ addresses: [String]) -> [String] {
-        guard judgesSockets else { return addresses }
+        guard evaluatesSockets else { return addresses }
         let allowed = addresses.filter { IPAddress(host: $0).flatMap(network(of:)) == nil }
         return allowed.isEmpty ? addresses : allowed
     }
@@ -46,7 +46,7 @@ struct AddressJudge {
     ///
     /// - Throws: `addressNotAllowed` if every address is denied.
     func allowed(_ addresses: [String], of host: String) throws(TransferError) -> [String] {
-        guard isJudging else { return addresses }
+        guard isEvaluating else { return addresses }
         var allowed: [String] = []
         var refusal: TransferError?
         for text in addresses {

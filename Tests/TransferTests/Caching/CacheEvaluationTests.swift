@@ -12,8 +12,8 @@ struct CacheJudgementTests {
     private func judgement(
         _ fields: HTTPFields = [:], method: HTTPRequest.Method = .get,
         policy: RequestCachePolicy = .useProtocolCachePolicy
-    ) -> CacheJudgement {
-        CacheJudgement(method: method, fields: fields, policy: policy)
+    ) -> CacheEvaluation {
+        CacheEvaluation(method: method, fields: fields, policy: policy)
     }
 
     private func stored(_ fields: [String], status: Int = 200, request: HTTPFields = [:]) throws -> CachedResponse {
@@ -25,11 +25,11 @@ struct CacheJudgementTests {
     private func verdict(
         after seconds: Int64, _ fields: [String], request: HTTPFields = [:],
         policy: RequestCachePolicy = .useProtocolCachePolicy
-    ) throws -> CacheJudgement.Verdict {
+    ) throws -> CacheEvaluation.Verdict {
         judgement(request, policy: policy).verdict(stored: try stored(fields), now: Self.date + seconds)
     }
 
-    private let tagged: CacheJudgement.Verdict = .revalidate([.ifNoneMatch: "\"v\""])
+    private let tagged: CacheEvaluation.Verdict = .revalidate([.ifNoneMatch: "\"v\""])
 
     // MARK: Freshness
 
@@ -184,7 +184,7 @@ struct CacheJudgementTests {
 
     @Test("policies other than the protocol's look at no age")
     func policies() throws {
-        func verdicts(_ policy: RequestCachePolicy, _ fields: [String]) throws -> [CacheJudgement.Verdict] {
+        func verdicts(_ policy: RequestCachePolicy, _ fields: [String]) throws -> [CacheEvaluation.Verdict] {
             [
                 try verdict(after: 1_000_000, fields, policy: policy),
                 judgement(policy: policy).verdict(stored: nil, now: 0),
@@ -205,7 +205,7 @@ struct CacheJudgementTests {
         let vary = ["Cache-Control: max-age=60", "Vary: Accept-Language, ACCEPT", "ETag: \"v\""]
         let response = try stored(vary, request: [.acceptLanguage: "de", .userAgent: "a"])
         func verdict(_ fields: HTTPFields, _ policy: RequestCachePolicy = .useProtocolCachePolicy)
-            -> CacheJudgement.Verdict
+            -> CacheEvaluation.Verdict
         {
             judgement(fields, policy: policy).verdict(stored: response, now: Self.date)
         }

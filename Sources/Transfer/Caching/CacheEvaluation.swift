@@ -1,13 +1,13 @@
 import HTTPTypes
 
 /// The decisions of a private cache for one request (RFC 9111). It is a value without a clock or a store.
-public struct CacheJudgement: Sendable {
+public struct CacheEvaluation: Sendable {
     /// The action to take for a request.
     public enum Verdict: Sendable, Equatable {
         /// The stored response is used.
         case useStored
         /// The server is asked to validate the stored response: these fields are added to the request. A 304 means that
-        /// the stored response is still valid, see ``CacheJudgement/freshened(_:by:requestedAt:now:)``.
+        /// the stored response is still valid, see ``CacheEvaluation/freshened(_:by:requestedAt:now:)``.
         case revalidate(HTTPFields)
         /// The request is sent as if nothing were stored.
         case load

@@ -4,9 +4,9 @@ import CCurl
 /// this is where the connection goes. If an address is refused, libcurl continues with the next address of the name.
 extension Exchange {
     /// Lets the handler decide on each address before a socket is opened for it
-    /// (``ExchangeHandler/judge(address:on:)``). A reused connection opens no socket, so its address is not validated
+    /// (``ExchangeHandler/evaluate(address:on:)``). A reused connection opens no socket, so its address is not validated
     /// again.
-    package func judgesAddresses() throws(CurlError) {
+    package func evaluatesAddresses() throws(CurlError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try CurlError.check(ccurl_set_open_socket_callback(easy.raw, Self.openSocket, context))
     }
@@ -17,14 +17,14 @@ extension Exchange {
         guard let context, let address else { return CURL_SOCKET_BAD }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             guard !exchange.hasEnded else { return CURL_SOCKET_BAD }
-            return openSocketIfAllowed(address) { exchange.handler.judge(address: $0, on: exchange) }
+            return openSocketIfAllowed(address) { exchange.handler.evaluate(address: $0, on: exchange) }
         }
     }
 }
 
 extension StreamConnection {
-    /// Lets the handler decide on each address before a socket is opened for it (``StreamHandler/judge(address:)``).
-    func judgeAddresses() throws(CurlError) {
+    /// Lets the handler decide on each address before a socket is opened for it (``StreamHandler/evaluate(address:)``).
+    func evaluateAddresses() throws(CurlError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try CurlError.check(ccurl_set_open_socket_callback(easy.raw, Self.openSocket, context))
     }
