@@ -26,7 +26,7 @@ final class ClientFront: Sendable {
     }
 
     /// The number of clients that the server takes at once, between its other work.
-    private static let takenAtOnce = 16
+    private static let batchSize = 16
     /// The divisor of the connection limit that gives the number of clients that may wait for the server.
     private static let waitingPart = 8
 
@@ -48,7 +48,7 @@ final class ClientFront: Sendable {
         acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32 = linux_accept,
         arrived: @escaping @Sendable () -> Void
     ) throws {
-        mostWaiting = max(Self.takenAtOnce, limits.total / Self.waitingPart)
+        mostWaiting = max(Self.batchSize, limits.total / Self.waitingPart)
         let loop: FrontLoop
         do {
             wakeUp = try WakeUp(counting: false)
@@ -92,7 +92,7 @@ final class ClientFront: Sendable {
     func dequeueArrivals() -> (taken: [Arrival], isEmpty: Bool) {
         let (taken, before) = arrivals.withLock { arrivals in
             let before = arrivals.count
-            return (arrivals.dequeue(atMost: Self.takenAtOnce), before)
+            return (arrivals.dequeue(atMost: Self.batchSize), before)
         }
         if before >= mostWaiting { order(.acceptOn) }
         return (taken, before == taken.count)

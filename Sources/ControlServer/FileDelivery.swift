@@ -119,18 +119,18 @@ final class FileDelivery: @unchecked Sendable {
         step = .report(own, connection)
         // A single source serves all messages on this descriptor. A second source on the same descriptor can miss an
         // event that was delivered to the first.
-        listen(to: own.raw, of: own) { $0.answerCame() }
+        listen(to: own.raw, of: own) { $0.responseReceived() }
     }
 
-    private func answerCame() {
+    private func responseReceived() {
         switch step {
-        case .report(let answers, let connection): reportCame(answers, connection)
-        case .files(let answers, let unfitness): filesCame(answers, unfitness)
+        case .report(let answers, let connection): reportReceived(answers, connection)
+        case .files(let answers, let unfitness): filesReceived(answers, unfitness)
         case .begun, .message, .over: break
         }
     }
 
-    private func reportCame(_ answers: FileDescriptor, _ connection: ClientSocket) {
+    private func reportReceived(_ answers: FileDescriptor, _ connection: ClientSocket) {
         var report = creceiver_report_message()
         switch creceiver_report(answers.raw, &report) {
         case 1: break
@@ -173,7 +173,7 @@ final class FileDelivery: @unchecked Sendable {
         step = .files(answers, unfitness)
     }
 
-    private func filesCame(_ answers: FileDescriptor, _ unfitness: [PassedFile.Unfitness?]) {
+    private func filesReceived(_ answers: FileDescriptor, _ unfitness: [PassedFile.Unfitness?]) {
         var byte: CChar = 0
         var count: Int32 = 0
         var descriptors = [Int32](repeating: -1, count: Int(LINUX_MOST_DESCRIPTORS))

@@ -190,12 +190,12 @@ struct ListeningSocket: Sendable {
         }
         guard found.st_mode & S_IFMT == S_IFSOCK else { throw .notASocket(path) }
         // The lock protects the state directory and not this path: a daemon with another state directory may use it.
-        guard replacesStale, isDeaf(path) else { throw .inUse(path) }
+        guard replacesStale, hasNoListener(path) else { throw .inUse(path) }
         guard unlink(path) == 0 || errno == ENOENT else { throw failure("unlink", path) }
     }
 
     /// Whether a connection is refused, so that no process can be listening.
-    private static func isDeaf(_ path: String) -> Bool {
+    private static func hasNoListener(_ path: String) -> Bool {
         guard let address = try? address(path) else { return false }
         let probe = Glibc.socket(
             AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)

@@ -33,7 +33,15 @@ package final class LoopCore {
         var watcher: (any DescriptorWatcher)?
     }
 
-    private var registrations: [Registration] = []
+    /// The registrations by descriptor.
+    private struct Sockets {
+        var registrations: [Registration] = []
+        /// The descriptors that epoll refused, for example because the user has reached the limit of
+        /// `fs.epoll.max_user_watches`.
+        var unwatched: Set<Int32> = []
+    }
+
+    private var sockets = Sockets()
     var idleness: LoopIdleness
     /// A failure of libcurl that affects all transfers, until they have been ended because of it.
     var fault: CurlError?
@@ -209,14 +217,14 @@ package final class LoopCore {
     private func dispatch(_ event: linux_event) {
         let fd = Int(truncatingIfNeeded: event.tag & 0xFFFF_FFFF)
         let generation = UInt32(truncatingIfNeeded: event.tag >> 32)
-        guard fd < registrations.count, registrations[fd].isRegistered,
-            registrations[fd].generation & 0x7FFF_FFFF == generation
+        guard fd < sockets.registrations.count, sockets.registrations[fd].isRegistered,
+            sockets.registrations[fd].generation & 0x7FFF_FFFF == generation
         else { return }
         look(at: Int32(fd), event.mask)
     }
 
     private func look(at socket: Int32, _ mask: UInt32) {
-        if let watcher = registrations[Int(socket)].watcher { return watcher.descriptorIsReady(mask) }
+        if let watcher = sockets.registrations[Int(socket)].watcher { return watcher.descriptorIsReady(mask) }
         let code = mark.inside {
             multi.act(
                 on: socket,
@@ -315,8 +323,8 @@ package final class LoopCore {
     /// Whether epoll reports when the socket is readable.
     func isWatched(_ socket: Int32) -> Bool {
         let index = Int(socket)
-        guard registrations.indices.contains(index) else { return false }
-        return registrations[index].isRegistered && registrations[index].mask & LINUX_EPOLLIN != 0
+        guard sockets.registrations.indices.contains(index) else { return false }
+        return sockets.registrations[index].isRegistered && sockets.registrations[index].mask & LINUX_EPOLLIN != 0
     }
 
     static let timerChanged: curl_multi_timer_callback = { _, milliseconds, context in
@@ -342,70 +350,67 @@ package final class LoopCore {
     func register(_ socket: Int32, mask: UInt32?, watcher: (any DescriptorWatcher)?) {
         let index = Int(socket)
         guard index >= 0 else { return }
-        while registrations.count <= index { registrations.append(Registration()) }
-        registrations[index].watcher = watcher
+        while sockets.registrations.count <= index { sockets.registrations.append(Registration()) }
+        sockets.registrations[index].watcher = watcher
         guard let mask else {
-            registrations[index].isMuted = false
+            sockets.registrations[index].isMuted = false
             return stopWatching(socket)
         }
-        guard !registrations[index].isMuted else {
-            registrations[index].mask = mask
+        guard !sockets.registrations[index].isMuted else {
+            sockets.registrations[index].mask = mask
             return
         }
-        if registrations[index].isRegistered {
-            guard registrations[index].mask != mask else { return }
+        if sockets.registrations[index].isRegistered {
+            guard sockets.registrations[index].mask != mask else { return }
             if poll.change(socket, mask: mask, tag: tag(index)) {
-                registrations[index].mask = mask
+                sockets.registrations[index].mask = mask
                 return
             }
             // The descriptor was closed without the loop's knowledge and is now used by a new socket.
         }
-        registrations[index].generation &+= 1
-        registrations[index].mask = mask
-        registrations[index].isRegistered =
+        sockets.registrations[index].generation &+= 1
+        sockets.registrations[index].mask = mask
+        sockets.registrations[index].isRegistered =
             poll.add(socket, mask: mask, tag: tag(index)) || poll.change(socket, mask: mask, tag: tag(index))
-        if !registrations[index].isRegistered { watchLater(socket) }
+        if !sockets.registrations[index].isRegistered { watchLater(socket) }
     }
 
     /// Removes a socket from epoll.
     private func stopWatching(_ socket: Int32) {
         let index = Int(socket)
-        if registrations[index].isRegistered {
+        if sockets.registrations[index].isRegistered {
             poll.remove(socket)
-            registrations[index].isRegistered = false
+            sockets.registrations[index].isRegistered = false
         }
-        unwatched.remove(socket)
+        sockets.unwatched.remove(socket)
     }
 
     /// Ignores the events of one of libcurl's sockets until ``unmute(_:)``, whatever libcurl requests in the meantime.
     func mute(_ socket: Int32) {
         let index = Int(socket)
-        guard registrations.indices.contains(index), registrations[index].isRegistered,
-            registrations[index].watcher == nil
+        guard sockets.registrations.indices.contains(index), sockets.registrations[index].isRegistered,
+            sockets.registrations[index].watcher == nil
         else { return }
-        registrations[index].isMuted = true
+        sockets.registrations[index].isMuted = true
         stopWatching(socket)
     }
 
     /// Watches the socket again for the events that libcurl requested last.
     func unmute(_ socket: Int32) {
         let index = Int(socket)
-        guard registrations.indices.contains(index), registrations[index].isMuted else { return }
-        registrations[index].isMuted = false
-        register(socket, mask: registrations[index].mask, watcher: nil)
+        guard sockets.registrations.indices.contains(index), sockets.registrations[index].isMuted else { return }
+        sockets.registrations[index].isMuted = false
+        register(socket, mask: sockets.registrations[index].mask, watcher: nil)
     }
 
     // MARK: Descriptors that epoll refuses
 
-    /// The descriptors that epoll refused, for example because the user has reached the limit of
-    /// `fs.epoll.max_user_watches`.
-    private var unwatched: Set<Int32> = []
-    /// The interval between two checks of them, in milliseconds.
+    /// The interval between two checks of such descriptors, in milliseconds.
     private static let unwatchedInterval: Int64 = 50
 
     private func watchLater(_ socket: Int32) {
-        if unwatched.isEmpty { scheduleUnwatched() }
-        unwatched.insert(socket)
+        if sockets.unwatched.isEmpty { scheduleUnwatched() }
+        sockets.unwatched.insert(socket)
     }
 
     private func scheduleUnwatched() {
@@ -415,19 +420,19 @@ package final class LoopCore {
     /// Offers the descriptors to epoll again. One that epoll still refuses is treated as ready: its operations do not
     /// block, so its owner finds out whether it is.
     private func lookAtUnwatched() {
-        for socket in Array(unwatched) {
+        for socket in Array(sockets.unwatched) {
             let index = Int(socket)
-            guard unwatched.contains(socket), !registrations[index].isRegistered else { continue }
-            let mask = registrations[index].mask
-            registrations[index].isRegistered = poll.add(socket, mask: mask, tag: tag(index))
-            if !registrations[index].isRegistered { look(at: socket, mask) }
+            guard sockets.unwatched.contains(socket), !sockets.registrations[index].isRegistered else { continue }
+            let mask = sockets.registrations[index].mask
+            sockets.registrations[index].isRegistered = poll.add(socket, mask: mask, tag: tag(index))
+            if !sockets.registrations[index].isRegistered { look(at: socket, mask) }
         }
-        unwatched = unwatched.filter { !registrations[Int($0)].isRegistered }
-        if !unwatched.isEmpty { scheduleUnwatched() }
+        sockets.unwatched = sockets.unwatched.filter { !sockets.registrations[Int($0)].isRegistered }
+        if !sockets.unwatched.isEmpty { scheduleUnwatched() }
     }
 
     private func tag(_ index: Int) -> UInt64 {
         // The highest generation is reserved for the wake-up's tag.
-        UInt64(registrations[index].generation & 0x7FFF_FFFF) << 32 | UInt64(index)
+        UInt64(sockets.registrations[index].generation & 0x7FFF_FFFF) << 32 | UInt64(index)
     }
 }

@@ -140,7 +140,7 @@ extension TaskQueue {
         if event == .resume, case .success(let outcome) = result {
             // A ready task waits only for its host.
             let refused = Set(outcome.refused.map(\.0) + outcome.unknown)
-            await onSharedThreads { await scheduler.openHosts(of: ids.filter { !refused.contains($0) }) }
+            await onSharedThreads { await scheduler.endHolds(of: ids.filter { !refused.contains($0) }) }
         }
         await changed()
         let outcome = try stored { () throws(StoreError) in try result.get() }

@@ -21,5 +21,5 @@ sed -n '/^private func mixed/,/^}/p; /^package struct SeededGenerator/,/^}/p' Te
 cp Tests/Benchmarks/growth.swift "$place/main.swift"
 segments=Sources/Transfer/Segments
 swiftc -O -o "$place/growth" "$place"/*.swift "$segments"/ConnectionScaler*.swift \
-    Sources/Transfer/Messages/Segments.swift "$segments"/{LineSight,ReceivedHistory,FirstConnection,LineLesson}.swift
+    Sources/Transfer/Messages/Segments.swift "$segments"/{PathObservation,ReceivedHistory,FirstConnection,PathCapacity}.swift
 "$place/growth" "${COUNT:-1000}" "${SEED:-1}" ${BENCH_CSV:+"$BENCH_CSV"} | tee "$report"

@@ -3,7 +3,7 @@ import TaskStore
 import Transfer
 
 /// The set of hosts for which no task may start at the moment, because of failures or because the host requested a
-/// delay (Retry-After). Tasks that wait for a closed host do not count attempts. The type has no clock of its own; all
+/// delay (Retry-After). Tasks that wait for a host on hold do not count attempts. The type has no clock of its own; all
 /// times are monotonic.
 struct HostAvailability {
     private var standings: HostCircuitBreakers
@@ -92,7 +92,7 @@ struct HostAvailability {
     }
 
     /// Opens a host that a user wants contacted now.
-    mutating func open(_ fingerprint: Int64) {
+    mutating func endHold(_ fingerprint: Int64) {
         unreachable[fingerprint] = nil
         requests[fingerprint] = nil
         if let host = names.removeValue(forKey: fingerprint) { standings.forget(host) }
@@ -104,14 +104,14 @@ struct HostAvailability {
     }
 
     /// Whether no task of the host may start now.
-    func isClosed(_ fingerprint: Int64, now: Milliseconds) -> Bool {
+    func isOnHold(_ fingerprint: Int64, now: Milliseconds) -> Bool {
         if let until = unreachable[fingerprint], until > now { return true }
         guard let host = names[fingerprint] else { return false }
         return standings.wait(of: host, now: now) > 0
     }
 
     /// Returns the hosts for which no task may start now.
-    func closed(now: Milliseconds) -> Set<Int64> {
+    func hostsOnHold(now: Milliseconds) -> Set<Int64> {
         Set(names.lazy.filter { standings.wait(of: $0.value, now: now) > 0 }.map(\.key))
             .union(unreachable.lazy.filter { $0.value > now }.map(\.key))
     }
@@ -127,8 +127,8 @@ struct HostAvailability {
         if let host = names[fingerprint] { _ = standings.record(.unknown, of: host, now: now) }
     }
 
-    /// Returns the monotonic time at which the first closed host opens by itself.
-    func nextOpening(now: Milliseconds) -> Milliseconds? {
+    /// Returns the monotonic time at which the first hold ends by itself.
+    func nextHoldEnd(now: Milliseconds) -> Milliseconds? {
         (names.values.map { standings.wait(of: $0, now: now).addingClamped(now) } + Array(unreachable.values))
             .filter { $0 > now }.min()
     }

@@ -72,7 +72,7 @@ struct SlotTable {
     private var isLending: Bool { running - beyond >= activeTasks }
 
     /// The hosts of which no task may start now.
-    var closedHosts: Set<Int64> {
+    var blockedHosts: Set<Int64> {
         Set(hosts.lazy.filter { isClosed($0.key, $0.value) }.map(\.key))
     }
 

@@ -80,7 +80,7 @@ struct TaskChooser {
     }
 
     /// Returns the hosts of which no task may start now.
-    func closedHosts(now: Milliseconds) -> Set<Int64> { slots.closedHosts.union(gate.closed(now: now)) }
+    func blockedHosts(now: Milliseconds) -> Set<Int64> { slots.blockedHosts.union(gate.hostsOnHold(now: now)) }
 
     // MARK: Choosing
 
@@ -142,7 +142,7 @@ struct TaskChooser {
             let mayStart = { (task: ReadyTask, group: FairShareGroup) in
                 (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner))) && !busy.isBusy(task.id)
                     && !unreadable.contains(task.id) && slots.mayStart(task.hostFingerprint)
-                    && !gate.isClosed(task.hostFingerprint, now: now)
+                    && !gate.isOnHold(task.hostFingerprint, now: now)
             }
             try readTasks(excluding: { busy.busy.union(chosen) }, now: now, mayStart)
             let choice = window.removeNext(owners: owners, groups: groups, isUrgent: isUrgent, mayStart)
@@ -184,7 +184,7 @@ struct TaskChooser {
     private mutating func readTasks(
         excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) throws(StoreError) {
-        let closed = closedHosts(now: now)
+        let closed = blockedHosts(now: now)
         let lacking = window.lacking(closed: closed, isUrgentOnly: !slots.hasRoom, mayStart)
         guard !lacking.isEmpty else { return }
         let excluded = excluding()
@@ -222,7 +222,7 @@ struct TaskChooser {
     ///
     /// - Returns: `nil` where there is no slot, or the task's host is closed.
     mutating func place(of work: TaskWork, now: Milliseconds) -> Place? {
-        guard slots.hasRoom, slots.mayStart(work.hostFingerprint), !gate.isClosed(work.hostFingerprint, now: now) else {
+        guard slots.hasRoom, slots.mayStart(work.hostFingerprint), !gate.isOnHold(work.hostFingerprint, now: now) else {
             return nil
         }
         let place = Place(group: .init(work.record), hostFingerprint: work.hostFingerprint, isBeyond: false)
@@ -270,8 +270,8 @@ struct TaskChooser {
     mutating func networkChanged() { gate.networkChanged() }
 
     /// Opens hosts that a user wants contacted now.
-    mutating func open(_ fingerprints: Set<Int64>) {
-        for fingerprint in fingerprints { gate.open(fingerprint) }
+    mutating func endHolds(_ fingerprints: Set<Int64>) {
+        for fingerprint in fingerprints { gate.endHold(fingerprint) }
         invalidate()
     }
 

@@ -54,7 +54,7 @@ actor LeftoverParts {
     /// Scans every known directory in the background while other components start.
     func start() {
         round = Task(priority: .utility) { [weak self] in
-            await self?.lookEverywhere()
+            await self?.scanAll()
             await self?.endRound()
         }
     }
@@ -96,7 +96,7 @@ actor LeftoverParts {
         await process(due)
     }
 
-    private func lookEverywhere() async {
+    private func scanAll() async {
         var places: Set = [PartPlace(directory: nil, owner: settings.daemonUser)]
         var last: TaskID? = TaskID(0)
         while let after = last, !isStopped, places.count < Self.placesLimit {

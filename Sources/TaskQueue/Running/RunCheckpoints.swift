@@ -10,7 +10,7 @@ struct RunCheckpoints {
     /// The monotonic time of the last checkpoint, or of the start.
     private(set) var last: Milliseconds
     /// Whether the store refused the last checkpoint.
-    private var isOwed = false
+    private var needsRetry = false
 
     init(now: Milliseconds) { last = now }
 
@@ -19,7 +19,7 @@ struct RunCheckpoints {
     /// Whether a checkpoint may begin.
     ///
     /// - Parameter hasNews: Whether bytes were written since the last checkpoint.
-    func mayBegin(hasNews: Bool) -> Bool { current == nil && (hasNews || isOwed) }
+    func mayBegin(hasNews: Bool) -> Bool { current == nil && (hasNews || needsRetry) }
 
     /// Records the beginning of a checkpoint.
     ///
@@ -32,6 +32,6 @@ struct RunCheckpoints {
     /// Records the end of the checkpoint.
     mutating func end(isWritten: Bool) {
         current = nil
-        isOwed = !isWritten
+        needsRetry = !isWritten
     }
 }

@@ -33,8 +33,8 @@ actor BandwidthController {
     private var orders = RateOrders()
     private var pause: SchedulePause?
     /// The last pause reported to `pauseChanged`.
-    private var toldPause: SchedulePause?
-    private var isTelling = false
+    private var reportedPause: SchedulePause?
+    private var isReporting = false
     private var alarm: Task<Void, Never>?
     private var isStopped = false
 
@@ -111,13 +111,13 @@ actor BandwidthController {
         pause = isPaused ? SchedulePause(until: next) : nil
         setAlarm(at: next)
         // The callback is called serially, so that the last reported state is the current one.
-        guard !isTelling else { return }
-        isTelling = true
-        while toldPause != pause {
-            toldPause = pause
+        guard !isReporting else { return }
+        isReporting = true
+        while reportedPause != pause {
+            reportedPause = pause
             await pauseChanged(pause)
         }
-        isTelling = false
+        isReporting = false
     }
 
     private func setAlarm(at next: Milliseconds?) {

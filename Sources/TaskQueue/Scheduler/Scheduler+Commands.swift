@@ -49,10 +49,10 @@ extension Scheduler {
     }
 
     /// Clears the holds on the hosts of tasks that a user wants to start now, until the hosts request a hold again.
-    func openHosts(of ids: [TaskID]) async {
+    func endHolds(of ids: [TaskID]) async {
         do throws(StoreError) {
             let fingerprints = try store.hostFingerprints(of: ids)
-            chooser.open(fingerprints)
+            chooser.endHolds(fingerprints)
             try await store.removeHolds(of: fingerprints)
         } catch {
             if error != .closed {

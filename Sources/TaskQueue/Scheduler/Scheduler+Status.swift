@@ -17,11 +17,11 @@ extension Scheduler {
     /// is not running.
     func statuses(of records: [TaskRecord]) -> [TaskStatus] {
         let now = clock.monotonic()
-        let closed = records.contains { $0.standing.state == .queued } ? chooser.closedHosts(now: now) : []
+        let closed = records.contains { $0.standing.state == .queued } ? chooser.blockedHosts(now: now) : []
         return records.map { record in
             guard record.standing.state == .queued else { return TaskStatus(record) }
             // The result of a run is written to the store before the task leaves `running`.
-            guard let task = running[record.id] else { return status(ofReady: record, closedHosts: closed, now: now) }
+            guard let task = running[record.id] else { return status(ofReady: record, blockedHosts: closed, now: now) }
             task.activity.measure(task.progress.transferredBytes, now: now)
             return task.status(over: record, at: now)
         }
@@ -30,14 +30,14 @@ extension Scheduler {
     /// Returns the status of a ready task.
     ///
     /// - Parameter now: the monotonic time.
-    func status(ofReady record: TaskRecord, closedHosts: Set<Int64>, now: Milliseconds) -> TaskStatus {
+    func status(ofReady record: TaskRecord, blockedHosts: Set<Int64>, now: Milliseconds) -> TaskStatus {
         var status = TaskStatus(record)
         if let pause = mode.pause {
             status.reason = .scheduled
             status.notBefore = pause.until
-        } else if !closedHosts.isEmpty, let address = try? TaskAddress(parsing: record.specification.url) {
+        } else if !blockedHosts.isEmpty, let address = try? TaskAddress(parsing: record.specification.url) {
             let fingerprint = Fingerprint.ofHost(address.hostKey)
-            guard closedHosts.contains(fingerprint) else { return status }
+            guard blockedHosts.contains(fingerprint) else { return status }
             status.reason = .hostLimit
             let hold = chooser.gate.hold(of: fingerprint, now: now)
             if hold > 0 { status.notBefore = clock.now().addingClamped(hold) }

@@ -9,7 +9,7 @@ extension Scheduler {
     func setAlarm() {
         let task = nextWake()
         perform(
-            alarm.update(task: task, host: chooser.gate.nextOpening(now: alarm.lastChoice), now: times))
+            alarm.update(task: task, host: chooser.gate.nextHoldEnd(now: alarm.lastChoice), now: times))
     }
 
     private func perform(_ action: AlarmPlan.Action) {

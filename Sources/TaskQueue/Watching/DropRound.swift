@@ -25,7 +25,7 @@ struct DropRound {
     }
 
     /// The time for which a file must be unchanged, in milliseconds.
-    static let ripeness: Milliseconds = 2_000
+    static let settleTime: Milliseconds = 2_000
     /// The same time where it cannot be determined whether the file is open for writing.
     static let longRipeness: Milliseconds = 30_000
     /// The polling interval, in milliseconds.
@@ -103,7 +103,7 @@ struct DropRound {
         // The writer may be about to make the file readable.
         let isClosed = if case .unreadable = entry { false } else { isClosed }
         guard !isDelayed(name, identity) else { return }
-        guard isClosed || isRipe(name, identity, after: Self.ripeness(writers)) else { return }
+        guard isClosed || isRipe(name, identity, after: Self.settleTime(writers)) else { return }
         let outcome =
             switch entry {
             case .file(let file): await intake.accept(name, file, in: directory)
@@ -125,7 +125,7 @@ struct DropRound {
         case .changed:
             forget(name)
             // If the file still exists, it is checked until it stays unchanged.
-            unripe[name] = Seen(identity: identity, due: now + Self.ripeness)
+            unripe[name] = Seen(identity: identity, due: now + Self.settleTime)
         case .later(let reason):
             delay(name, identity, now, "waits, and is tried again every minute", reason)
         }
@@ -157,8 +157,8 @@ struct DropRound {
         return intake.clock.monotonic() < seen.due
     }
 
-    static func ripeness(_ writers: EntryFile.Writers) -> Milliseconds {
-        writers == .none ? ripeness : longRipeness
+    static func settleTime(_ writers: EntryFile.Writers) -> Milliseconds {
+        writers == .none ? settleTime : longRipeness
     }
 
     private mutating func isRipe(

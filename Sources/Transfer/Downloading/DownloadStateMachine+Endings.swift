@@ -84,9 +84,9 @@ extension DownloadStateMachine {
         // A mirror that has brought nothing has another version than the part.
         case .changed(let reason) where sources.all.count > 1 && connection.timing.received == 0:
             return leave(connection, reason, facts)
-        case .requestWhole where mayBeTakenForOneOfSeveral(facts.part),
-            .changed where mayBeTakenForOneOfSeveral(facts.part):
-            return wait(number, Self.secondThought)
+        case .requestWhole where mayStillCountClosedConnections(facts.part),
+            .changed where mayStillCountClosedConnections(facts.part):
+            return wait(number, Self.recheckDelay)
         case .requestWhole(let reason), .changed(let reason), .startOver(let reason):
             return restart(number, reason, facts)
         case .unusable(let reason): return leave(connection, reason, facts)
@@ -198,8 +198,8 @@ extension DownloadStateMachine {
         guard traits.refusedConnection || traits.ignoresCondition, !traits.wasAskedLater,
             let status = error.httpStatus, [403, 429, 503].contains(status)
         else { return nil }
-        let delay = max(Self.secondThought, RetryPolicy.hold(retryAfter: error.retryAfter ?? 0))
-        return delay <= Self.longestThought ? delay : nil
+        let delay = max(Self.recheckDelay, RetryPolicy.hold(retryAfter: error.retryAfter ?? 0))
+        return delay <= Self.maximumRecheckDelay ? delay : nil
     }
 
     private mutating func wait(_ number: Int, _ delay: Int64) -> DownloadAction {

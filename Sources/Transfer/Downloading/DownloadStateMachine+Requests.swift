@@ -104,11 +104,11 @@ extension DownloadStateMachine {
             return .range(from: from, last: nil, ifRange: nil)
         }
         let ifRange = traits.ignoresCondition ? nil : version(at: resource, part)?.validator.ifRange
-        connection.request.isForShare =
+        connection.request.isConcurrent =
             connection.reasonForWhole == nil
             && (isShared || (part.version.isJoined && (ifRange == nil || !isVouched(by: resource, part))))
-        guard connection.reasonForWhole == nil, part.count > 0 || connection.request.isForShare else { return .whole }
-        if ifRange != nil || connection.request.isForShare {
+        guard connection.reasonForWhole == nil, part.count > 0 || connection.request.isConcurrent else { return .whole }
+        if ifRange != nil || connection.request.isConcurrent {
             connection.request.from = connection.start
             connection.request.isConditional = ifRange != nil
             let last = connection.end.flatMap { $0 < part.version.total ?? .max ? $0 - 1 : nil }

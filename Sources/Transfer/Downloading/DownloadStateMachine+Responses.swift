@@ -22,11 +22,11 @@ extension DownloadStateMachine {
         connections[index].resource = resource
         let (connection, part) = (connections[index], facts.part)
         let known = version(at: resource, part)
-        let (request, isForShare) = (connection.request, connection.request.isForShare)
-        let hasBytes = part.count > 0 || isForShare
+        let (request, isConcurrent) = (connection.request, connection.request.isConcurrent)
+        let hasBytes = part.count > 0 || isConcurrent
         let judgement = ResponseEvaluator(
             askedFrom: request.from, have: request.have,
-            validator: !hasBytes ? nil : known?.validator ?? (isForShare ? nil : part.version.validator),
+            validator: !hasBytes ? nil : known?.validator ?? (isConcurrent ? nil : part.version.validator),
             isVouched: known != nil, isConditional: request.isConditional,
             isConfirming: connection.endCheck == .underWay, total: part.version.total,
             digest: part.version.digest, pathSuffix: url.path)
@@ -38,9 +38,9 @@ extension DownloadStateMachine {
                 number,
                 .refused(TransferError(.checksumMismatch, "a mirror states another digest than the file's own server")))
         }
-        if isShared || isForShare { return shareReceived(number, head, resource, verdict, judgement, facts) }
-        let isInDoubt = request.from != nil && mayBeTakenForOneOfSeveral(part)
-        if request.from != nil, known == nil, canDoWithout(connection.source, facts),
+        if isShared || isConcurrent { return rangeResponseReceived(number, head, resource, verdict, judgement, facts) }
+        let isInDoubt = request.from != nil && mayStillCountClosedConnections(part)
+        if request.from != nil, known == nil, hasAlternative(connection.source, facts),
             let reason = judgement.otherFile(in: head)
         {
             // A mirror that has another file must not discard bytes that another source can continue.
@@ -101,18 +101,18 @@ extension DownloadStateMachine {
 
     /// Evaluates a response while others bring the file too: only the very range that was requested is of use, and only
     /// of their version.
-    private mutating func shareReceived(
+    private mutating func rangeResponseReceived(
         _ number: Int, _ head: ResponseHead, _ resource: String, _ verdict: ResponseEvaluator.Verdict,
         _ judgement: ResponseEvaluator, _ facts: DownloadFacts
     ) -> HeadAction {
         guard let connection = self[number] else { return .discard }
         switch verdict {
         case .accept(let offset, let length?, let total):
-            let vouched = version(at: resource, facts.part)
+            let provenVersion = version(at: resource, facts.part)
             guard offset == connection.request.from,
-                vouched != nil || facts.part.isJoinable || facts.part.version.isJoined
+                provenVersion != nil || facts.part.isJoinable || facts.part.version.isJoined
             else { return discard(number, .unusable(reason: "the server sent another range than was asked for")) }
-            let isSame = vouched?.validator.strongEntityTag.map { $0 == head.validator.strongEntityTag } ?? true
+            let isSame = provenVersion?.validator.strongEntityTag.map { $0 == head.validator.strongEntityTag } ?? true
             guard connection.request.isConditional || isSame else {
                 return discard(
                     number,

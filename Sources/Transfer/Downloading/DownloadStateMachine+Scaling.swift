@@ -3,7 +3,7 @@ extension DownloadStateMachine {
     /// Observations that are made outside of the state machine for one tick.
     struct Observations {
         /// The host's line, where several downloads share it.
-        var line: HostLines.View?
+        var line: PathView?
         /// Bytes of body that the task has received.
         var received: Int64 = 0
         /// Whether the loop's thread has hardly rested.
@@ -92,11 +92,11 @@ extension DownloadStateMachine {
         guard growth.segments.isAutomatic else { return growth.target }
         let line = observations.line
         return growth.look(
-            LineSight(
+            PathObservation(
                 now: facts.now, received: line?.received ?? observations.received,
                 connections: connections.compactMap { connection in
                     connection.timing.firstRespondedAt.map {
-                        LineSight.Connection(
+                        PathObservation.Connection(
                             number: connection.number, age: facts.now - $0, received: connection.timing.received)
                     }
                 },
@@ -104,7 +104,7 @@ extension DownloadStateMachine {
                 setUp: connections.compactMap(\.timing.setUp).min() ?? Int64(rates.setUp * 1000),
                 isBusy: observations.isBusy,
                 isHeld: connections.contains { facts[$0.number].isHeldBack },
-                lesson: line?.lesson, mayTry: line?.mayTry ?? true))
+                capacity: line?.capacity, mayTry: line?.mayTry ?? true))
     }
 
     /// Measures the throughput of every connection.

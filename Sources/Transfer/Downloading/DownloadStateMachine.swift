@@ -92,9 +92,9 @@ struct DownloadStateMachine {
     /// The limit of the doublings of the delay until a connection is added again: 32 seconds.
     static let lossLimit = 5
     /// Milliseconds until a server that refused a second connection is requested from again.
-    static let secondThought: Int64 = 500
+    static let recheckDelay: Int64 = 500
     /// The longest such delay; a longer one is left to the task's retry policy.
-    static let longestThought: Int64 = 5_000
+    static let maximumRecheckDelay: Int64 = 5_000
     /// Milliseconds between two ticks while one connection is left as it is.
     static let calmInterval: Int64 = 1_000
     /// The reason that is reported where a mirror brings the whole.
@@ -162,14 +162,14 @@ struct DownloadStateMachine {
     func mayBeJoined(_ part: PartContents) -> Bool { part.mayBeJoined(hasMismatch: configuration.hasMismatch) }
 
     /// Whether another source could go on with the bytes of the part.
-    func canDoWithout(_ source: Int, _ facts: DownloadFacts) -> Bool {
+    func hasAlternative(_ source: Int, _ facts: DownloadFacts) -> Bool {
         guard sources.all.count > 1, facts.part.count > 0, facts.part.isJoinable else { return false }
         return sources.best(at: facts.now, users: [:], where: { $0.number != source }) != nil
     }
 
     /// Whether a response that is not a range may mean that there are too many connections: the server may not have
     /// noticed yet that only one is left. The part is kept until it has been asked once more.
-    func mayBeTakenForOneOfSeveral(_ part: PartContents) -> Bool {
+    func mayStillCountClosedConnections(_ part: PartContents) -> Bool {
         wasShared && !isShared && !traits.wasAskedLater && part.count > 0
     }
 

@@ -24,7 +24,7 @@ struct SegmentConnection {
         /// Whether the request carries `If-Range`.
         var isConditional = false
         /// Whether other connections fetch the file too, so that only the requested range is of use.
-        var isForShare = false
+        var isConcurrent = false
         /// The position that the part had reached when the request was sent.
         var have: Int64 = 0
     }

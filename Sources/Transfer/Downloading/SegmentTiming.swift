@@ -15,7 +15,7 @@ struct SegmentTiming {
     /// The throughput, in bytes a second, as far as it is known.
     private(set) var pace = ThroughputMeter()
     /// Consecutive responses that brought next to nothing.
-    private var crumbs = 0
+    private var shortResponses = 0
 
     /// The number of such responses after which the next request is delayed.
     private static let freeCrumbs = 16
@@ -80,11 +80,11 @@ struct SegmentTiming {
     /// is not asked as fast as it responds.
     mutating func delayAfterResponse() -> Int64 {
         guard receivedNow < Self.smallestResponse else {
-            crumbs = 0
+            shortResponses = 0
             return 0
         }
-        crumbs += 1
-        guard crumbs > Self.freeCrumbs else { return 0 }
-        return min(Self.longestDelay, Self.firstDelay << Int64(min(crumbs - Self.freeCrumbs - 1, 16)))
+        shortResponses += 1
+        guard shortResponses > Self.freeCrumbs else { return 0 }
+        return min(Self.longestDelay, Self.firstDelay << Int64(min(shortResponses - Self.freeCrumbs - 1, 16)))
     }
 }

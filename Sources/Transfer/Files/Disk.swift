@@ -61,7 +61,7 @@ final class Disk: Sendable {
         }
     }
 
-    func hurry() { publisher.withLock { $0 }?.hurry() }
+    func publishNow() { publisher.withLock { $0 }?.publishNow() }
 
     func stop() {
         publisher.withLock { $0 }?.stop()
@@ -84,7 +84,7 @@ final class Disks: Sendable {
         }
     }
 
-    func hurry() { for disk in all { disk.hurry() } }
+    func publishNow() { for disk in all { disk.publishNow() } }
 
     func stop() { for disk in all { disk.stop() } }
 

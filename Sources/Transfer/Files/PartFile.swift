@@ -169,7 +169,7 @@ public final class PartFile: Sendable {
     ///   during the check. If the file system's timestamps are coarse, a write in the same clock tick as one of this
     ///   process is missed.
     /// - Throws: `remoteChanged`; the file must be downloaded again.
-    func check(holds count: Int64) throws(TransferError) -> (size: Int64, isMeddledWith: Bool) {
+    func check(holds count: Int64) throws(TransferError) -> (size: Int64, wasModified: Bool) {
         let information = try descriptor.status()
         let size = Int64(information.st_size)
         guard size >= count else { throw TransferError(.remoteChanged, "another process truncated the part file") }

@@ -74,7 +74,7 @@ final class Publisher: Sendable {
     }
 
     /// Publishes the waiting files at once, since no transfer is running.
-    func hurry() {
+    func publishNow() {
         let signals = inbox.withLock { inbox in
             guard !inbox.items.isEmpty, !inbox.isUrgent else { return false }
             inbox.isUrgent = true
@@ -161,7 +161,7 @@ final class Publisher: Sendable {
         let part = item.part
         let directory = part.directory
         try part.checkName()
-        if try part.check(holds: item.size).isMeddledWith {
+        if try part.check(holds: item.size).wasModified {
             throw TransferError(.remoteChanged, "someone changed the part file")
         }
         let path = try part.checkPlace()

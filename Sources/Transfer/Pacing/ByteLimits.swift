@@ -8,7 +8,7 @@ final class ByteLimits {
     var core: TaskCore
     private var bucket: TokenBucket?
     /// The request's place at the rate limits that it shares with other requests.
-    let line = SharedLine()
+    let line = SharedTurn()
 
     /// The maximum interval in milliseconds between two checks of a limit that delays bytes. The limit may be raised in
     /// the meantime.

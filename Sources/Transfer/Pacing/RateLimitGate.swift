@@ -22,7 +22,7 @@ struct RateLimitGate {
     /// The part of `counted` not yet deducted from the shared limits, because another connection of the request waits
     /// there.
     private var deferred = 0
-    /// The connection's identifier in the request's ``SharedLine``.
+    /// The connection's identifier in the request's ``SharedTurn``.
     private let id: Int
     /// The closure called when the connection may use the shared limits.
     private let wake: () -> Void

@@ -7,7 +7,7 @@ final class SessionResources: Sendable {
     let downloadLimiter: RateLimiter
     let uploadLimiter: RateLimiter
     let hostRates: HostRates
-    let lines = HostLines()
+    let lines = HostPaths()
     let resolver: Resolver
     let spaceNeeds = SpaceNeeds()
     /// The threads that read files to compute their digests.
@@ -79,7 +79,7 @@ final class SessionResources: Sendable {
     ///
     /// - Parameter isPublished: whether the task's file is published next.
     func networkEnded(isPublished: Bool = false) {
-        if active.wrappingSubtract(1, ordering: .relaxed).newValue == 0, !isPublished { disks.hurry() }
+        if active.wrappingSubtract(1, ordering: .relaxed).newValue == 0, !isPublished { disks.publishNow() }
     }
 
     /// Whether no task uses the network.

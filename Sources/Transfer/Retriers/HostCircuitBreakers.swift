@@ -34,7 +34,7 @@ package struct HostCircuitBreakers: Sendable {
         var pause: Int64 = 0
         /// The end of the breaker's open state. From then on only a single probe is admitted; `nil` if the breaker is
         /// closed.
-        var opensAt: Int64?
+        var openUntil: Int64?
         /// The deadline of the probe under way; `nil` if there is none.
         var probedUntil: Int64?
         /// The end of the hold that the server requested with `Retry-After`.
@@ -42,13 +42,13 @@ package struct HostCircuitBreakers: Sendable {
 
         /// Closes the breaker because the probe is under way well. One more failure opens it again.
         mutating func passProbe() {
-            opensAt = nil
+            openUntil = nil
             probedUntil = nil
             failures = HostCircuitBreakers.failureLimit - 1
         }
 
         /// The time from which the host is free: with neither an open breaker, nor a probe, nor a hold.
-        var freeAt: Int64 { max(opensAt ?? .min, max(probedUntil ?? .min, heldUntil ?? .min)) }
+        var freeAt: Int64 { max(openUntil ?? .min, max(probedUntil ?? .min, heldUntil ?? .min)) }
     }
 
     /// The policy, which applies to future failures.
@@ -68,7 +68,7 @@ package struct HostCircuitBreakers: Sendable {
         guard var standing = hosts[host] else { return .go }
         defer { hosts[host] = standing }
         standing.heldUntil = nil
-        guard standing.opensAt != nil else { return .go }
+        guard standing.openUntil != nil else { return .go }
         if standing.probedUntil != nil {
             standing.passProbe()
             return .go
@@ -80,7 +80,7 @@ package struct HostCircuitBreakers: Sendable {
     /// Returns the time until `host` may be contacted again, in milliseconds; 0 if it may be now.
     package func hold(of host: String, now: Int64) -> Int64 {
         guard let standing = hosts[host] else { return 0 }
-        let until = max(standing.opensAt ?? .min, standing.heldUntil ?? .min)
+        let until = max(standing.openUntil ?? .min, standing.heldUntil ?? .min)
         return until > now ? until - now : 0
     }
 
@@ -91,8 +91,8 @@ package struct HostCircuitBreakers: Sendable {
     package func wait(of host: String, now: Int64) -> Int64 {
         guard let standing = hosts[host] else { return 0 }
         if let held = standing.heldUntil, held > now { return held - now }
-        guard let opensAt = standing.opensAt else { return 0 }
-        if opensAt > now { return opensAt - now }
+        guard let openUntil = standing.openUntil else { return 0 }
+        if openUntil > now { return openUntil - now }
         if let probed = standing.probedUntil, probed > now { return probed - now }
         return 0
     }
@@ -110,7 +110,7 @@ package struct HostCircuitBreakers: Sendable {
             guard let standing = hosts[host] else { return false }
             let isHeld = standing.heldUntil.map { $0 > now } ?? false
             hosts[host] = isHeld ? Standing(heldUntil: standing.heldUntil) : nil
-            return standing.opensAt != nil
+            return standing.openUntil != nil
         case .unknown:
             // Another request may probe the host now.
             guard hosts[host]?.probedUntil != nil else { return false }
@@ -133,13 +133,13 @@ package struct HostCircuitBreakers: Sendable {
         standing.failures = min(standing.failures + 1, Self.failureLimit)
         guard standing.failures >= Self.failureLimit else { return false }
         // A failure of a request that was sent before the breaker opened is no news.
-        if let opensAt = standing.opensAt, opensAt > now || standing.probedUntil == nil { return false }
+        if let openUntil = standing.openUntil, openUntil > now || standing.probedUntil == nil { return false }
         let longest = max(0, policy.maximumDelay)
         let (doubled, isTooLong) = standing.pause.multipliedReportingOverflow(by: 2)
         standing.pause =
             standing.pause == 0
             ? min(longest, max(1, policy.baseDelay)) : isTooLong ? longest : min(longest, doubled)
-        standing.opensAt = Self.after(standing.pause, now)
+        standing.openUntil = Self.after(standing.pause, now)
         standing.probedUntil = nil
         return true
     }

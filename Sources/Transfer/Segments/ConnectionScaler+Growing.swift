@@ -1,6 +1,6 @@
 /// Increases of the number of connections: fast at first, later to detect a line whose bandwidth has grown.
 extension ConnectionScaler {
-    mutating func begin(_ sight: LineSight) {
+    mutating func begin(_ sight: PathObservation) {
         guard let first = sight.connections.first, first.received > 0 else { return }
         let begun = self.begun ?? sight.now
         if self.begun == nil {
@@ -16,7 +16,7 @@ extension ConnectionScaler {
             isWaiting = true
             return
         }
-        switch lesson {
+        switch capacity {
         case .each:
             change(to: ceiling, sight)
             return settle(sight)
@@ -33,7 +33,7 @@ extension ConnectionScaler {
     }
 
     /// Takes the next step up, if there is work for more connections.
-    mutating func grow(_ sight: LineSight) {
+    mutating func grow(_ sight: PathObservation) {
         guard target < ceiling, hasWork(sight) else { return target > 1 ? watch(from: sight) : settle(sight) }
         untriedAbove = nil
         cappedBeside = nil
@@ -43,7 +43,7 @@ extension ConnectionScaler {
 
     /// Returns whether the remaining bytes take long enough for more connections to matter, and records the number if
     /// they do not.
-    mutating func hasWork(_ sight: LineSight) -> Bool {
+    mutating func hasWork(_ sight: PathObservation) -> Bool {
         let recent = history.measure(from: sight.now - 1000, to: sight.now, shortest: 1)
         let isLong = secondsLeft(at: recent?.rate ?? 0, sight) > 0.3 + 2 * Double(sight.setUp) / 1000
         if !isLong { untriedAbove = target }
@@ -52,16 +52,16 @@ extension ConnectionScaler {
 
     /// Returns whether the host had no room for more connections of this download and other downloads have released
     /// some since.
-    func hasNewRoom(_ sight: LineSight) -> Bool { cappedBeside.map { sight.others < $0 } ?? false }
+    func hasNewRoom(_ sight: PathObservation) -> Bool { cappedBeside.map { sight.others < $0 } ?? false }
 
     /// Returns the seconds that the remaining bytes take at this download's share of the throughput of all downloads
     /// from the host.
-    func secondsLeft(at rate: Double, _ sight: LineSight) -> Double {
+    func secondsLeft(at rate: Double, _ sight: PathObservation) -> Double {
         guard rate > 0 else { return .infinity }
         return Double(sight.left) / rate * Double(target + sight.others) / Double(max(1, target))
     }
 
-    func step(_ sight: LineSight, before: ReceivedHistory.Measure? = nil) -> Step {
+    func step(_ sight: PathObservation, before: ReceivedHistory.Measure? = nil) -> Step {
         Step(
             from: target, since: sight.now, measuredFrom: levelSince,
             newest: sight.connections.map(\.number).max() ?? 0, before: before,
@@ -69,7 +69,7 @@ extension ConnectionScaler {
     }
 
     /// Records the first response of the connections that a step added.
-    mutating func record(_ step: inout Step, _ sight: LineSight) {
+    mutating func record(_ step: inout Step, _ sight: PathObservation) {
         let added = sight.connections.count { $0.number > step.newest }
         if step.from == 1, added == 0, let first = sight.connections.first {
             alone.record(first.received, age: first.age, beside: sight.others)
@@ -85,7 +85,7 @@ extension ConnectionScaler {
         }
     }
 
-    mutating func climb(_ old: Step, _ sight: LineSight) {
+    mutating func climb(_ old: Step, _ sight: PathObservation) {
         var step = old
         record(&step, sight)
         phase = .climbing(step)
@@ -120,17 +120,17 @@ extension ConnectionScaler {
         if busySince == nil { resume(sight) } else { watch(from: sight) }
     }
 
-    mutating func resume(_ sight: LineSight) {
+    mutating func resume(_ sight: PathObservation) {
         if target < ceiling, sight.mayTry { grow(sight) } else { watch(from: sight) }
     }
 
     /// Tries more connections on a line that has been settled for a long time.
-    mutating func probe(_ recent: ReceivedHistory.Measure, _ sight: LineSight) {
+    mutating func probe(_ recent: ReceivedHistory.Measure, _ sight: PathObservation) {
         phase = .probing(step(sight, before: recent))
         change(to: min(ceiling, target * Self.factor), sight)
     }
 
-    mutating func probe(_ old: Step, _ sight: LineSight) {
+    mutating func probe(_ old: Step, _ sight: PathObservation) {
         var step = old
         record(&step, sight)
         phase = .probing(step)
@@ -161,10 +161,10 @@ extension ConnectionScaler {
             if need >= target * 3 / 4 {
                 trimmed = nil
                 if target < ceiling { return probe(after, sight) }
-                lesson = .each
+                capacity = .each
             } else {
                 change(to: max(step.from, min(target, need)), sight)
-                lesson = .shared(connections: target + step.others, rate: after.rate)
+                capacity = .shared(connections: target + step.others, rate: after.rate)
             }
             return settle(sight)
         }

@@ -1,10 +1,10 @@
 /// The evaluation of the throughput of a number of connections.
 extension ConnectionScaler {
-    mutating func watch(from sight: LineSight) {
+    mutating func watch(from sight: PathObservation) {
         phase = .watching(since: sight.now, others: sight.others)
     }
 
-    mutating func watch(_ since: Int64, _ others: Int, _ sight: LineSight) {
+    mutating func watch(_ since: Int64, _ others: Int, _ sight: PathObservation) {
         // The remaining bytes take longer than expected, or the host has room again.
         if untriedAbove == target || hasNewRoom(sight), target < ceiling, busySince == nil, sight.mayTry,
             hasWork(sight)
@@ -18,7 +18,7 @@ extension ConnectionScaler {
         if others > 0 {
             // The other downloads cannot try anything until this measurement ends.
             if measure.isBursty, isEach(measure, sight) {
-                lesson = .each
+                capacity = .each
                 return settle(sight)
             }
             let time = measure.isBursty ? 2.0 : 0.5
@@ -29,7 +29,7 @@ extension ConnectionScaler {
         levels[target + others] = measure
         usual = measure.rate
         if isEach(measure, sight) {
-            lesson = .each
+            capacity = .each
             return settle(sight)
         }
         if target == 1 { return settle(sight) }
@@ -45,7 +45,7 @@ extension ConnectionScaler {
     }
 
     /// Returns whether each connection has a rate of its own, judging by the connections' first bytes.
-    func isEach(_ measure: ReceivedHistory.Measure, _ sight: LineSight) -> Bool {
+    func isEach(_ measure: ReceivedHistory.Measure, _ sight: PathObservation) -> Bool {
         let newer = sight.connections.compactMap { shares[$0.number] }
         guard let share = median(of: newer), share >= leastShare(sight), 2 * newer.count >= target else { return false }
         if let even = alone.evenRate {
@@ -59,13 +59,13 @@ extension ConnectionScaler {
     ///
     /// If other downloads had connections, the first connection had only a share of a shared line. The threshold is
     /// then higher.
-    func leastShare(_ sight: LineSight) -> Double {
+    func leastShare(_ sight: PathObservation) -> Double {
         let shared = Double(1 + alone.others) / Double(target + sight.others)
         return alone.others == 0 ? Self.undiminished : max(Self.undiminished, (1 + shared) / 2)
     }
 
     /// Returns the reduced number of connections worth trying; `nil` if too few bytes are left for a trial.
-    func trialCount(_ measure: ReceivedHistory.Measure, _ sight: LineSight) -> Int? {
+    func trialCount(_ measure: ReceivedHistory.Measure, _ sight: PathObservation) -> Int? {
         let all = target + sight.others
         let seconds = Double(sight.left) / max(1, measure.rate) * Double(all) / Double(target)
         // The smallest number of connections that is known to reach about the same rate.

@@ -1,16 +1,16 @@
 /// The time between trials. A changed rate starts the next trial.
 extension ConnectionScaler {
-    mutating func settle(_ sight: LineSight) {
+    mutating func settle(_ sight: PathObservation) {
         phase = .settled(since: sight.now, until: sight.now + patience)
         others = sight.others
         isWaiting = mayGrowLater(sight)
     }
 
-    /// Applies the current lesson after other downloads have started or ended.
-    mutating func adapt(_ sight: LineSight) {
+    /// Applies the current capacity after other downloads have started or ended.
+    mutating func adapt(_ sight: PathObservation) {
         guard sight.mayTry else { return }
         defer { others = sight.others }
-        switch lesson {
+        switch capacity {
         case .each: change(to: ceiling, sight)
         case .shared(let connections, _):
             if target + sight.others < connections || others != sight.others {
@@ -23,15 +23,15 @@ extension ConnectionScaler {
     }
 
     /// Returns whether more connections may be useful once another download releases some or ends.
-    func mayGrowLater(_ sight: LineSight) -> Bool {
-        if case .shared(let connections, _) = lesson { return sight.others > 0 && target < min(ceiling, connections) }
+    func mayGrowLater(_ sight: PathObservation) -> Bool {
+        if case .shared(let connections, _) = capacity { return sight.others > 0 && target < min(ceiling, connections) }
         return target < ceiling && (sight.others > 0 || untriedAbove == target || hasNewRoom(sight))
     }
 
-    mutating func rest(_ since: Int64, _ until: Int64, _ sight: LineSight) {
+    mutating func rest(_ since: Int64, _ until: Int64, _ sight: PathObservation) {
         adapt(sight)
         isWaiting = mayGrowLater(sight)
-        if lesson == nil, sight.mayTry, busySince == nil, target < ceiling {
+        if capacity == nil, sight.mayTry, busySince == nil, target < ceiling {
             if hasNewRoom(sight) || untriedAbove == target, hasWork(sight) { return grow(sight) }
         }
         let young = max(since, levelSince) + Self.youth(sight) + 200
@@ -70,7 +70,7 @@ extension ConnectionScaler {
             self.usual = last.rate
             trimmed = nil
             thoroughness = 1
-            if target > 1, lesson != .each { watch(from: sight) }
+            if target > 1, capacity != .each { watch(from: sight) }
             return
         }
         let seconds = Double(sight.left) / max(1, recent.rate)
@@ -85,7 +85,7 @@ extension ConnectionScaler {
         isNextProbe.toggle()
         if target < ceiling, seconds > 4, isNextProbe || target == 1 {
             probe(recent, sight)
-        } else if target > 1, lesson != .each {
+        } else if target > 1, capacity != .each {
             levels = [:]
             watch(from: sight)
         } else {

@@ -1,11 +1,11 @@
 /// Decreases of the number of connections. Each must leave the throughput unchanged.
 extension ConnectionScaler {
-    mutating func trim(to count: Int, _ before: ReceivedHistory.Measure, _ sight: LineSight) {
+    mutating func trim(to count: Int, _ before: ReceivedHistory.Measure, _ sight: PathObservation) {
         phase = .trimming(step(sight, before: before))
         change(to: count, sight)
     }
 
-    mutating func trim(_ step: Step, _ sight: LineSight) {
+    mutating func trim(_ step: Step, _ sight: PathObservation) {
         guard let before = step.before, step.others == sight.others else {
             change(to: step.from, sight)
             return watch(from: sight)
@@ -40,7 +40,7 @@ extension ConnectionScaler {
         guard isEnough(after, isSure ? 0 : 1, isBursty: isBursty || hasSavings, limit: 0.5) else { return }
         if pays {
             levels[target + step.others] = after
-            lesson = .shared(connections: target + step.others, rate: before.rate)
+            capacity = .shared(connections: target + step.others, rate: before.rate)
             trimmed = step
             trimmed?.since = sight.now
             guard target > 1, let fewer = trialCount(after, sight) else { return settle(sight) }
@@ -57,14 +57,14 @@ extension ConnectionScaler {
 
     /// Increases the number again after a decrease that cost throughput, to the number that the measured share
     /// requires.
-    mutating func goBack(_ step: Step, share: Double, error: Double, _ sight: LineSight) {
+    mutating func goBack(_ step: Step, share: Double, error: Double, _ sight: PathObservation) {
         let need =
             Int((Double(target + step.others) / max(0.01, share - min(error, 0.2 * share)) * 1.05).rounded(.up))
             - step.others
         let back = max(min(step.from, max(target + 1, need)), target)
         let isEach = back >= step.from - max(1, step.from / 8)
         change(to: isEach ? step.from : back, sight)
-        lesson =
+        capacity =
             isEach && (step.from >= ceiling || cappedBeside == step.others)
             ? .each : .shared(connections: target + step.others, rate: step.before?.rate ?? 0)
         trimmed = nil

@@ -46,8 +46,8 @@ struct ConnectionScaler {
     let segments: Segments
     /// The number of connections to use.
     var target = 1
-    /// The lesson about the line, once it is known.
-    var lesson: LineLesson?
+    /// The capacity of the path, once it is known.
+    var capacity: PathCapacity?
     var phase = Phase.beginning
     var history = ReceivedHistory()
     var alone = FirstConnection()
@@ -130,10 +130,10 @@ struct ConnectionScaler {
 
     /// Creates the controller of a download.
     ///
-    /// - Parameter lesson: The lesson of earlier downloads from the host.
-    init(_ segments: Segments, lesson: LineLesson? = nil) {
+    /// - Parameter capacity: The capacity that earlier downloads from the host have measured.
+    init(_ segments: Segments, capacity: PathCapacity? = nil) {
         self.segments = segments
-        self.lesson = lesson
+        self.capacity = capacity
         if !segments.isAutomatic { target = segments.most }
     }
 
@@ -155,7 +155,7 @@ struct ConnectionScaler {
     }
 
     /// Updates the number of connections from the state of the line, and returns ``target``.
-    mutating func look(_ sight: LineSight) -> Int {
+    mutating func look(_ sight: PathObservation) -> Int {
         guard segments.isAutomatic else { return target }
         if sight.isHeld { heldUntil = sight.now + Self.holdTime }
         isWaiting = false
@@ -165,7 +165,7 @@ struct ConnectionScaler {
             return target
         }
         history.record(sight.received, at: sight.now)
-        if sight.lesson != lesson, let taught = sight.lesson { learn(taught, sight) }
+        if sight.capacity != capacity, let measured = sight.capacity { adopt(measured, sight) }
         if sight.isBusy { busySince = busySince ?? sight.now } else { busySince = nil }
         if shares.count > Self.shareLimit { shares = [:] }
         for connection in sight.connections {
@@ -183,22 +183,22 @@ struct ConnectionScaler {
     }
 
     /// Discards the measurements while this machine holds bytes back. The rate then says nothing about the line.
-    mutating func standStill(_ sight: LineSight) {
+    mutating func standStill(_ sight: PathObservation) {
         history.removeAll()
         usual = nil
         trimmed = nil
         if case .beginning = phase { isWaiting = true } else { settle(sight) }
     }
 
-    /// Adopts a lesson of another download from the host.
-    mutating func learn(_ taught: LineLesson, _ sight: LineSight) {
-        lesson = taught
+    /// Adopts the capacity that another download from the host has measured.
+    mutating func adopt(_ measured: PathCapacity, _ sight: PathObservation) {
+        capacity = measured
         if case .beginning = phase { return }
         settle(sight)
         others = -1
     }
 
-    mutating func change(to count: Int, _ sight: LineSight) {
+    mutating func change(to count: Int, _ sight: PathObservation) {
         let count = max(1, min(ceiling, count))
         guard count != target else { return }
         target = count
@@ -206,7 +206,7 @@ struct ConnectionScaler {
     }
 
     /// Returns the age in milliseconds below which a connection's rate is not compared with that of a saturated line.
-    static func youth(_ sight: LineSight) -> Int64 { 100 + 2 * sight.setUp }
+    static func youth(_ sight: PathObservation) -> Int64 { 100 + 2 * sight.setUp }
 
     func median(of values: [Double]) -> Double? {
         values.isEmpty ? nil : values.sorted()[values.count / 2]

@@ -55,7 +55,7 @@ struct FirstConnection {
 
     /// Returns another connection's bytes as a share of the first connection's bytes at the same age; `nil` if they
     /// cannot be compared.
-    func share(of connection: LineSight.Connection) -> Double? {
+    func share(of connection: PathObservation.Connection) -> Double? {
         guard connection.age >= Self.youngest, let bytes = bytes(at: connection.age), bytes > 0 else { return nil }
         return Double(connection.received) / bytes
     }

@@ -213,7 +213,7 @@ public final class DownloadTask: LoopTask {
     // MARK: Removal of the part file
 
     /// Whether a part file has to be removed if no resume data describe it.
-    var leavesNoLitter: Bool {
+    var removesUnusedPart: Bool {
         leavesNothing || (placement.ownsPart && (resumeData != nil || mutable.withLock { $0.target != nil }))
     }
 

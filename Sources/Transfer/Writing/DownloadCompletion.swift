@@ -98,7 +98,7 @@ struct DownloadCompletion: Sendable {
                 part.recordState()
                 error.resumeData = task.resumeData(for: part, task.version, ranges: ranges)
             }
-            if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
+            if error.resumeData == nil, task.removesUnusedPart { task.removePart() }
         }
         session.complete(task, error)
     }
@@ -113,7 +113,7 @@ struct DownloadCompletion: Sendable {
         guard let part else {
             // No part was started, so the earlier resume data remain valid unless a response has invalidated them.
             error.resumeData = task.response == nil && !task.leavesNothing ? task.resumeData : nil
-            guard error.resumeData == nil, task.leavesNoLitter else { return session.complete(task, error) }
+            guard error.resumeData == nil, task.removesUnusedPart else { return session.complete(task, error) }
             return resources.disk(of: nil, or: task.target).threads.perform { [error] in
                 task.removePart()
                 session.complete(task, error)
@@ -126,7 +126,7 @@ struct DownloadCompletion: Sendable {
                 let ranges = (try? part.synchronize()) ?? part.durable
                 error.resumeData = task.resumeData(for: part, version, ranges: ranges)
             }
-            if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
+            if error.resumeData == nil, task.removesUnusedPart { task.removePart() }
             session.complete(task, error)
         }
     }

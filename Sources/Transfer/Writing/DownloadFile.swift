@@ -312,8 +312,8 @@ final class DownloadFile {
     /// - Throws: `remoteChanged` if another process truncated the part, or wrote to it and no digest is known to detect
     ///   that.
     private func check(_ part: PartFile, holds count: Int64) throws(TransferError) -> Int64 {
-        let (size, isMeddledWith) = try part.check(holds: count)
-        guard isMeddledWith else { return size }
+        let (size, wasModified) = try part.check(holds: count)
+        guard wasModified else { return size }
         guard digest != nil else { throw TransferError(.remoteChanged, "someone changed the part file") }
         // The bytes already hashed may differ from those in the file.
         part.recordChange()

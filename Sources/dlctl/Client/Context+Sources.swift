@@ -34,7 +34,7 @@ extension Context {
 
     /// The maximum number of tasks of one call that are examined: those named by id, each with a request, or those
     /// listed.
-    private static let mostLookedAt = (ids: 1_000, listed: 10_000)
+    private static let maximumExamined = (ids: 1_000, listed: 10_000)
 
     /// Passes the sources of uploads in error `source-lost` to the daemon again, if this user owns them and can open
     /// them.
@@ -44,7 +44,7 @@ extension Context {
         for call in calls {
             var lost: [TaskStatus] = []
             if let ids = call.ids {
-                for id in ids.prefix(Self.mostLookedAt.ids) {
+                for id in ids.prefix(Self.maximumExamined.ids) {
                     if let task = try client.taskIfKnown(id), Self.hasLostSource(task) { lost.append(task) }
                 }
             } else {
@@ -52,7 +52,7 @@ extension Context {
                 let states = action.states.filter { $0 != .waiting && filter.states?.contains($0) ?? true }
                 if states.isEmpty { continue }
                 filter.states = states
-                try client.forEachPage(filter: filter, limit: Self.mostLookedAt.listed) { page in
+                try client.forEachPage(filter: filter, limit: Self.maximumExamined.listed) { page in
                     lost += page.filter(Self.hasLostSource)
                     return true
                 }

@@ -53,7 +53,7 @@ struct Show: DaemonCommand {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
             ("url", task.url),
-            (task.kind == .upload ? "source" : "path", task.path.map { $0 + whereabouts(task) }),
+            (task.kind == .upload ? "source" : "path", task.path.map { $0 + location(task) }),
             ("progress", progress(task)),
             ("rate", task.state == .active ? task.rate.map { Describe.rate($0) } : nil),
             ("time left", task.state == .active ? task.eta.map { Describe.span(milliseconds: $0 * 1000) } : nil),
@@ -80,7 +80,7 @@ struct Show: DaemonCommand {
     }
 
     /// Returns a note on a finished file that was moved, removed, replaced or changed after the task completed.
-    private static func whereabouts(_ task: TaskStatus) -> String {
+    private static func location(_ task: TaskStatus) -> String {
         switch task.fileState {
         case .missing: " (no longer there: moved or removed since)"
         case .replaced: " (another file by now: replaced or changed since)"

@@ -29,16 +29,16 @@ struct HostAvailabilityTests {
         var gate = HostAvailability(policy: Self.policy)
         gate.record(TransferError(.unreachable, "no way"), of: works[0], now: 1_000)
         #expect(
-            gate.isClosed(works[0].hostFingerprint, now: 1_000) && !gate.isClosed(works[1].hostFingerprint, now: 1_000))
-        #expect(gate.closed(now: 1_000) == [works[0].hostFingerprint])
-        #expect(gate.nextOpening(now: 1_000) == 5_000)
-        #expect(!gate.isClosed(works[0].hostFingerprint, now: 5_000) && gate.nextOpening(now: 5_000) == nil)
+            gate.isOnHold(works[0].hostFingerprint, now: 1_000) && !gate.isOnHold(works[1].hostFingerprint, now: 1_000))
+        #expect(gate.hostsOnHold(now: 1_000) == [works[0].hostFingerprint])
+        #expect(gate.nextHoldEnd(now: 1_000) == 5_000)
+        #expect(!gate.isOnHold(works[0].hostFingerprint, now: 5_000) && gate.nextHoldEnd(now: 5_000) == nil)
         gate.record(TransferError(.resolverUnavailable, "no name server"), of: works[0], now: 6_000)
         gate.networkChanged()
-        #expect(!gate.isClosed(works[0].hostFingerprint, now: 6_000))
+        #expect(!gate.isOnHold(works[0].hostFingerprint, now: 6_000))
         gate.record(TransferError(.unreachable, "no way"), of: works[0], now: 7_000)
         gate.record(nil, of: works[0], now: 7_001)
-        #expect(!gate.isClosed(works[0].hostFingerprint, now: 7_001))
+        #expect(!gate.isOnHold(works[0].hostFingerprint, now: 7_001))
         await fixture.queue.stop()
     }
 
@@ -79,17 +79,17 @@ struct HostAvailabilityTests {
         let (fixture, works) = try await works()
         var gate = HostAvailability(policy: Self.policy)
         for attempt in 1...5 {
-            #expect(!gate.isClosed(works[0].hostFingerprint, now: 0), "\(attempt)")
+            #expect(!gate.isOnHold(works[0].hostFingerprint, now: 0), "\(attempt)")
             gate.record(TransferError(.cannotConnect, "refused"), of: works[0], now: 0)
         }
-        #expect(gate.isClosed(works[0].hostFingerprint, now: 0))
-        let opening = try #require(gate.nextOpening(now: 0))
-        #expect(!gate.isClosed(works[0].hostFingerprint, now: opening))
+        #expect(gate.isOnHold(works[0].hostFingerprint, now: 0))
+        let opening = try #require(gate.nextHoldEnd(now: 0))
+        #expect(!gate.isOnHold(works[0].hostFingerprint, now: opening))
         gate.admit(works[0].hostFingerprint, now: opening)
         // While one probe is pending, the other tasks wait.
-        #expect(gate.isClosed(works[0].hostFingerprint, now: opening))
+        #expect(gate.isOnHold(works[0].hostFingerprint, now: opening))
         gate.record(TransferError(.cannotConnect, "refused"), of: works[0], now: opening)
-        #expect(try #require(gate.nextOpening(now: opening)) - opening > opening)
+        #expect(try #require(gate.nextHoldEnd(now: opening)) - opening > opening)
         await fixture.queue.stop()
     }
 
@@ -106,7 +106,7 @@ struct HostAvailabilityTests {
         var chooser = TaskChooser(store: fixture.store, settings: settings)
         let refused = TransferError(.cannotConnect, "refused")
         for _ in 1...5 { chooser.record(refused, of: works[0], now: 0) }
-        let opening = try #require(chooser.gate.nextOpening(now: 0))
+        let opening = try #require(chooser.gate.nextHoldEnd(now: 0))
         let chosen = try chooser.choose(limit: 2, busy: RunTable(), now: opening)
         #expect(chosen.map(\.work.record.id) == [ids[1]])
         #expect(chooser.unreadable == [ids[0]])

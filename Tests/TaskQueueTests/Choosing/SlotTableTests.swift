@@ -19,11 +19,11 @@ struct SlotTableTests {
             slots.start(1)
             slots.setHost(1, name: "h") { _ in 2 }
         }
-        #expect(!slots.mayStart(1) && slots.closedHosts == [1] && slots.hasRoom)
+        #expect(!slots.mayStart(1) && slots.blockedHosts == [1] && slots.hasRoom)
         slots.start(2)
         #expect(!slots.hasRoom)
         slots.end(1, wasSilent: false)
-        #expect(slots.hasRoom && slots.mayStart(1) && slots.mayStart(3) && !slots.closedHosts.contains(1))
+        #expect(slots.hasRoom && slots.mayStart(1) && slots.mayStart(3) && !slots.blockedHosts.contains(1))
     }
 
     @Test("until it is known what a host may have, it has one; it is asked for once")
@@ -71,7 +71,7 @@ struct SlotTableTests {
         #expect(!slots.hasRoom)
         slots.setSilent(true, 1)
         #expect(slots.hasRoom && !slots.mayStart(1) && slots.mayStart(2))
-        #expect(slots.closedHosts == [1])
+        #expect(slots.blockedHosts == [1])
         slots.start(2)
         #expect(!slots.hasRoom, "one silent task lends one slot")
         slots.setSilent(false, 1)

@@ -40,11 +40,11 @@ struct DropRoundTests {
         let fixture = try await DropFixture()
         var round = try fixture.round()
         try fixture.drop("http://h/a\n", as: "list")
-        #expect(try await round.process(closed: [], .all) == DropRound.ripeness)
-        fixture.clock.advance(by: DropRound.ripeness)
+        #expect(try await round.process(closed: [], .all) == DropRound.settleTime)
+        fixture.clock.advance(by: DropRound.settleTime)
         try fixture.drop("http://h/a\nhttp://h/b\n", as: "list")
-        #expect(try await round.process(closed: [], .all) == DropRound.ripeness)
-        fixture.clock.advance(by: DropRound.ripeness - 1)
+        #expect(try await round.process(closed: [], .all) == DropRound.settleTime)
+        fixture.clock.advance(by: DropRound.settleTime - 1)
         #expect(try await round.process(closed: [], .known) == 1)
         #expect(try await fixture.tasks.isEmpty)
         fixture.clock.advance(by: 1)
@@ -70,7 +70,7 @@ struct DropRoundTests {
 
     @Test("where nobody can tell whether a file is open, it must keep still for longer")
     func patience() {
-        #expect(DropRound.ripeness(.none) == 2_000 && DropRound.ripeness(.unknown) == 30_000)
+        #expect(DropRound.settleTime(.none) == 2_000 && DropRound.settleTime(.unknown) == 30_000)
     }
 
     @Test("where only looking tells, there is always a next look")
@@ -186,7 +186,7 @@ struct DropRoundTests {
         #expect(rename("\(fixture.path)/a", "\(fixture.path)/b") == 0)
         var round = try fixture.round()
         _ = try await round.process(closed: [], .all)
-        fixture.clock.advance(by: DropRound.ripeness)
+        fixture.clock.advance(by: DropRound.settleTime)
         _ = try await round.process(closed: [], .all)
         #expect(try await fixture.tasks.count == 1)
         #expect(fixture.files == [".done/b", ".done/b.note.txt"])

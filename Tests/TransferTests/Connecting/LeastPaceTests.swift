@@ -93,7 +93,7 @@ struct LeastPaceTests {
     }
 
     @Test("F41: a server that hands out a byte for each request is not asked as fast as it answers")
-    func crumbs() async throws {
+    func shortResponses() async throws {
         let resource = MisbehavingServer.a
         let liar = try MisbehavingServer { question in
             let honest = MisbehavingResponse(honest: resource, to: question)

@@ -149,12 +149,12 @@ struct PartFileTests {
     func meddledWith() throws {
         let part = try make()
         try write("X", to: part, at: 3)
-        #expect(try !part.check(holds: 1).isMeddledWith)
+        #expect(try !part.check(holds: 1).wasModified)
         var times = [timespec(tv_sec: 5, tv_nsec: 0), timespec(tv_sec: 1_000_000, tv_nsec: 5)]
         #expect(futimens(part.descriptor.raw, &times) == 0)
-        #expect(try part.check(holds: 1).isMeddledWith)
+        #expect(try part.check(holds: 1).wasModified)
         part.recordChange()
-        #expect(try !part.check(holds: 1).isMeddledWith)
+        #expect(try !part.check(holds: 1).wasModified)
     }
 
     @Test("F67: a part whose mark is gone is another file")

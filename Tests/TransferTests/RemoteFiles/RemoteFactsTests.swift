@@ -7,9 +7,9 @@ struct RemoteFactsTests {
     @Test(
         "a download repeats a little where size and time are known, more without a time, and begins anew otherwise")
     func offset() throws {
-        func offset(_ size: Int64?, _ time: Int64?, have: Int64, isTelling: Bool = true) throws -> Int64? {
+        func offset(_ size: Int64?, _ time: Int64?, have: Int64, isReporting: Bool = true) throws -> Int64? {
             try RemoteFacts(size: size, time: time).offset(have: have) {
-                isTelling ? max(0, have - Int64($0.width)) : 0
+                isReporting ? max(0, have - Int64($0.width)) : 0
             }
         }
         #expect(try offset(1_000_000, 5, have: 500_000) == 500_000 - 8_192)
@@ -20,8 +20,8 @@ struct RemoteFactsTests {
         #expect(try offset(1000, 5, have: 0) == 0)
         // A small part is compared completely; a repetitive overlap proves nothing, and the time decides.
         #expect(try offset(1000, 5, have: 500) == 0)
-        #expect(try offset(1_000_000, 5, have: 500_000, isTelling: false) == 500_000)
-        #expect(try offset(1_000_000, nil, have: 500_000, isTelling: false) == nil)
+        #expect(try offset(1_000_000, 5, have: 500_000, isReporting: false) == 500_000)
+        #expect(try offset(1_000_000, nil, have: 500_000, isReporting: false) == nil)
     }
 
     @Test("only the same size and the same time are of one version")

@@ -11,16 +11,16 @@ struct ConnectionScalerTests {
         var growth: ConnectionScaler
         var targets: [Int] = []
         var left: Int64 = .max
-        var sight: (inout LineSight) -> Void = { _ in }
+        var sight: (inout PathObservation) -> Void = { _ in }
 
         init(
             _ segments: Segments = .automatic, each: Double = .infinity, total: Double = .infinity, burst: Double = 0,
-            latency: Double = 0.0002, slowEvery: Int = 0, lesson: LineLesson? = nil
+            latency: Double = 0.0002, slowEvery: Int = 0, capacity: PathCapacity? = nil
         ) {
             line = SimulatedLine(
                 SimulatedLine.Specification(
                     each: each, total: total, burst: burst, latency: latency, slowEvery: slowEvery))
-            growth = ConnectionScaler(segments, lesson: lesson)
+            growth = ConnectionScaler(segments, capacity: capacity)
             line.open(for: 0)
         }
 
@@ -29,10 +29,10 @@ struct ConnectionScalerTests {
                 for _ in 0..<5 { line.pass(0.01) }
                 let receiving = line.connections.filter { $0.answers < line.now }
                 if receiving.isEmpty { continue }
-                var sight = LineSight(
+                var sight = PathObservation(
                     now: Int64((line.now * 1000).rounded()), received: Int64(line.received[0]),
                     connections: receiving.map {
-                        LineSight.Connection(
+                        PathObservation.Connection(
                             number: $0.number, age: Int64((line.now - $0.answers) * 1000), received: Int64($0.received))
                     }, left: left, setUp: Int64(line.setUp * 1000))
                 self.sight(&sight)
@@ -68,7 +68,7 @@ struct ConnectionScalerTests {
         var download = Download(each: Double(rate), burst: Double(burst))
         download.pass(60_000)
         #expect(download.targets == download.targets.sorted())
-        #expect(download.growth.target == 16 && download.growth.lesson == .each)
+        #expect(download.growth.target == 16 && download.growth.capacity == .each)
     }
 
     @Test("one slow connection of eight decides nothing")
@@ -170,26 +170,26 @@ struct ConnectionScalerTests {
         #expect(download.growth.target == 16)
     }
 
-    @Test("what the host taught is gone by from the first byte on")
+    @Test("the host's capacity is applied from the first byte on")
     func lessons() {
-        var download = Download(each: 1e6, lesson: .each)
+        var download = Download(each: 1e6, capacity: .each)
         download.pass(100)
         #expect(download.growth.target == 16)
-        download = Download(each: 1e6, total: 4e6, lesson: .shared(connections: 4, rate: 4e6))
+        download = Download(each: 1e6, total: 4e6, capacity: .shared(connections: 4, rate: 4e6))
         download.pass(100)
         #expect(download.growth.target == 4)
         download.pass(5_000)
         #expect(Set(download.targets.dropFirst(2)) == [4])
         // Connections of other downloads are subtracted.
-        download = Download(total: 4e6, lesson: .shared(connections: 4, rate: 4e6))
+        download = Download(total: 4e6, capacity: .shared(connections: 4, rate: 4e6))
         download.sight = { $0.others = 3 }
         download.pass(5_000)
         #expect(Set(download.targets) == [1])
     }
 
-    @Test("a lesson that is no longer true is forgotten")
+    @Test("a capacity that is no longer true is forgotten")
     func wrongLesson() {
-        var download = Download(each: 1e6, lesson: .shared(connections: 2, rate: 1.6e7))
+        var download = Download(each: 1e6, capacity: .shared(connections: 2, rate: 1.6e7))
         download.pass(10_000)
         #expect(download.growth.target == 16)
     }
@@ -205,7 +205,7 @@ struct ConnectionScalerTests {
         #expect(Set(download.targets) == [1] && download.growth.isWaiting && !download.growth.isTrying)
         download.sight = {
             $0.others = 4
-            $0.lesson = .each
+            $0.capacity = .each
         }
         download.pass(100)
         #expect(download.growth.target == 16)
@@ -244,7 +244,7 @@ struct ConnectionScalerTests {
             $0.received += 3 * (burst == 0 ? $0.now * 1_000 : 1_000_000 * (1 + $0.now / 1_000))
         }
         download.pass(1_000)
-        #expect(download.growth.lesson == .each && download.growth.target == 16)
+        #expect(download.growth.capacity == .each && download.growth.target == 16)
     }
 
     @Test("connections that share a rate with other downloads are not taken to have one each", arguments: [1, 3, 7])
@@ -260,7 +260,7 @@ struct ConnectionScalerTests {
                 to: .init(total: 8e6 * Double(download.growth.target) / Double(download.growth.target + others)))
             download.pass(50)
         }
-        #expect(download.growth.lesson != .each)
+        #expect(download.growth.capacity != .each)
     }
 
     @Test(
@@ -271,32 +271,32 @@ struct ConnectionScalerTests {
         let most = Int.random(in: 1...64, using: &generator)
         var growth = ConnectionScaler(.automatic(upTo: most))
         var (now, received) = (Int64(0), Int64(0))
-        var lesson: LineLesson?
+        var capacity: PathCapacity?
         for _ in 0..<2_000 {
             now += Int64.random(in: 0...400, using: &generator)
             if Bool.random(using: &generator) { received += Int64.random(in: 0...5_000_000, using: &generator) }
             switch Int.random(in: 0..<200, using: &generator) {
             case 0: growth.cap(to: Int.random(in: 0...most, using: &generator), isFull: false)
             case 1: growth.cap(to: Int.random(in: 0...most, using: &generator))
-            case 2: lesson = .each
+            case 2: capacity = .each
             case 3:
-                lesson = .shared(
+                capacity = .shared(
                     connections: Int.random(in: 0...80, using: &generator),
                     rate: Double.random(in: 0...1e9, using: &generator))
             default: break
             }
             let count = Int.random(in: 0...growth.target, using: &generator)
             let target = growth.look(
-                LineSight(
+                PathObservation(
                     now: now, received: received,
                     connections: (0..<count).map {
-                        LineSight.Connection(number: $0, age: Int64($0) * 10, received: received / Int64(count))
+                        PathObservation.Connection(number: $0, age: Int64($0) * 10, received: received / Int64(count))
                     },
                     others: Int.random(in: 0...2, using: &generator),
                     left: Int64.random(in: 0...1_000_000_000, using: &generator),
                     setUp: Int64.random(in: 0...500, using: &generator),
                     isBusy: Int.random(in: 0..<10, using: &generator) == 0,
-                    isHeld: Int.random(in: 0..<100, using: &generator) == 0, lesson: lesson,
+                    isHeld: Int.random(in: 0..<100, using: &generator) == 0, capacity: capacity,
                     mayTry: Int.random(in: 0..<10, using: &generator) > 0))
             #expect(target == growth.target && target >= 1 && target <= most)
         }

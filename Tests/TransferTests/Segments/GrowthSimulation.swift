@@ -35,7 +35,7 @@ struct GrowthSimulation {
         var downloads = (0..<specification.tasks).map {
             Download(growth: ConnectionScaler(segments), begins: Double($0) * specification.stagger)
         }
-        var lesson: LineLesson?
+        var capacity: PathCapacity?
         var trying: Int?
         var result = Result()
         var done = 0
@@ -44,7 +44,7 @@ struct GrowthSimulation {
                 if !downloads[task].isStarted {
                     guard line.now >= downloads[task].begins, line.connections.count < Self.limit else { continue }
                     downloads[task].isStarted = true
-                    downloads[task].growth = ConnectionScaler(segments, lesson: lesson)
+                    downloads[task].growth = ConnectionScaler(segments, capacity: capacity)
                     line.open(for: task)
                 }
                 if line.received[task] >= specification.size {
@@ -58,7 +58,7 @@ struct GrowthSimulation {
                 guard line.now + 1e-9 >= downloads[task].nextLook else { continue }
                 let isWanted = downloads.contains { !$0.isStarted && line.now >= $0.begins }
                 let before = line.connections.count
-                look(task, &downloads[task], &line, &lesson, &trying, isWanted: isWanted)
+                look(task, &downloads[task], &line, &capacity, &trying, isWanted: isWanted)
                 if line.connections.count < before { Self.offer(&downloads, at: line.now) }
             }
             if done == downloads.count {
@@ -83,25 +83,25 @@ struct GrowthSimulation {
     }
 
     private func look(
-        _ task: Int, _ download: inout Download, _ line: inout SimulatedLine, _ lesson: inout LineLesson?,
+        _ task: Int, _ download: inout Download, _ line: inout SimulatedLine, _ capacity: inout PathCapacity?,
         _ trying: inout Int?, isWanted: Bool
     ) {
         let own = line.connections.filter { $0.task == task }
         let receiving = own.filter { $0.answers < line.now }
         if receiving.isEmpty { return }
-        let before = download.growth.lesson
+        let before = download.growth.capacity
         let target = download.growth.look(
-            LineSight(
+            PathObservation(
                 now: Int64((line.now * 1000).rounded()), received: Int64(line.received.reduce(0, +)),
                 connections: receiving.map {
-                    LineSight.Connection(
+                    PathObservation.Connection(
                         number: $0.number, age: Int64((line.now - $0.answers) * 1000), received: Int64($0.received))
                 },
                 others: line.connections.count - own.count,
                 left: Int64(line.specification.size - line.received[task]), setUp: Int64(line.setUp * 1000),
-                lesson: lesson,
+                capacity: capacity,
                 mayTry: trying == nil || trying == task))
-        if download.growth.lesson != before { lesson = download.growth.lesson }
+        if download.growth.capacity != before { capacity = download.growth.capacity }
         if download.growth.isTrying { trying = trying ?? task } else if trying == task { trying = nil }
         if isWanted, own.count > 1, line.connections.count >= Self.limit {
             line.close(own[own.count - 1].number)

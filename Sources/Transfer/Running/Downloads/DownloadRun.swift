@@ -14,7 +14,7 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
     var destination: FileDestination?
     var borrowed: BorrowedConnections
     var timers = DownloadTimers()
-    private var line: LineMembership?
+    private var line: PathMembership?
     private var load = ThreadLoad()
 
     /// - Parameter file: the part file; absent: what an earlier attempt left.
@@ -156,7 +156,7 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
 
     /// Decides on the connections and the sources.
     func tick() {
-        let before = machine.growth.lesson
+        let before = machine.growth.capacity
         let facts = facts()
         var observations = DownloadStateMachine.Observations()
         if machine.isScaling(facts) {
@@ -171,10 +171,10 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
             }
         }
         let action = machine.tick(observations, facts)
-        if machine.observesLine, let lesson = machine.growth.lesson, lesson != before,
-            lesson != observations.line?.lesson
+        if machine.observesLine, let capacity = machine.growth.capacity, capacity != before,
+            capacity != observations.line?.capacity
         {
-            line?.teach(lesson, now: facts.now)
+            line?.record(capacity, now: facts.now)
         }
         perform(action)
         perform(machine.tickSources(self.facts()))
@@ -186,7 +186,7 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
         if line == nil, machine.configuration.segments.isAutomatic,
             let host = connections.first?.transaction.url?.origin
         {
-            line = LineMembership(task, at: host, now: core.now.milliseconds)
+            line = PathMembership(task, at: host, now: core.now.milliseconds)
         }
         timers.tick = core.after(milliseconds: milliseconds) { [unowned self] in
             timers.tick = nil

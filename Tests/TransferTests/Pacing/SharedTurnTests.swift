@@ -3,10 +3,10 @@ import Testing
 @testable import Transfer
 
 @Suite("The line of a request's connections")
-struct SharedLineTests {
+struct SharedTurnTests {
     @Test("one connection at a time has the place, and the others have it in turn")
     func turns() {
-        let line = SharedLine()
+        let line = SharedTurn()
         var woken: [Int] = []
         let ids = (0..<3).map { _ in line.makeID() }
         func enter(_ id: Int) -> Bool { line.enter(id) { woken.append(id) } }
@@ -27,7 +27,7 @@ struct SharedLineTests {
 
     @Test("a connection that goes away waits no more, and leaves the place to the next")
     func goingAway() {
-        let line = SharedLine()
+        let line = SharedTurn()
         var woken: [Int] = []
         let ids = (0..<3).map { _ in line.makeID() }
         for id in ids { _ = line.enter(id) { woken.append(id) } }

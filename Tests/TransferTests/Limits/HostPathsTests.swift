@@ -3,12 +3,12 @@ import Testing
 @testable import Transfer
 
 @Suite("What a session knows of the lines to its hosts")
-struct HostLinesTests {
+struct HostPathsTests {
     private let host = "http://127.0.0.1:80"
 
     @Test("a download sees the bytes and connections of all from its host, and only those")
     func company() throws {
-        let lines = HostLines()
+        let lines = HostPaths()
         let progress = [TransferProgress(), TransferProgress(), TransferProgress()]
         progress[0].transferred(5)
         for (task, progress) in progress.enumerated() {
@@ -20,7 +20,7 @@ struct HostLinesTests {
         progress[2].transferred(1)
         _ = lines.look(1, at: host, connections: 4, isTrying: false, now: 0)
         let view = try #require(lines.look(0, at: host, connections: 3, isTrying: false, now: 0))
-        #expect(view.received == 110 && view.others == 4 && view.mayTry && view.lesson == nil)
+        #expect(view.received == 110 && view.others == 4 && view.mayTry && view.capacity == nil)
         // The count never falls.
         lines.unregister(1, at: host)
         let later = try #require(lines.look(0, at: host, connections: 3, isTrying: false, now: 0))
@@ -30,7 +30,7 @@ struct HostLinesTests {
 
     @Test("one download at a host tries at a time, until it has settled or left")
     func oneTrial() throws {
-        let lines = HostLines()
+        let lines = HostPaths()
         for task in 0..<3 { lines.enter(task, at: host, progress: TransferProgress(), now: 0) }
         func mayTry(_ task: Int, isTrying: Bool) -> Bool? {
             lines.look(task, at: host, connections: 1, isTrying: isTrying, now: 0)?.mayTry
@@ -44,37 +44,37 @@ struct HostLinesTests {
         #expect(mayTry(2, isTrying: true) == true)
     }
 
-    @Test("a lesson is remembered for ten minutes, also while nothing is fetched")
+    @Test("a capacity is remembered for ten minutes, also while nothing is fetched")
     func memory() throws {
-        let lines = HostLines()
+        let lines = HostPaths()
         lines.enter(0, at: host, progress: TransferProgress(), now: 0)
-        lines.teach(.each, at: host, now: 1_000)
+        lines.record(.each, at: host, now: 1_000)
         lines.unregister(0, at: host)
         lines.enter(1, at: host, progress: TransferProgress(), now: 0)
-        func lesson(_ now: Int64) -> LineLesson? {
-            lines.look(1, at: host, connections: 1, isTrying: false, now: now)?.lesson
+        func capacity(_ now: Int64) -> PathCapacity? {
+            lines.look(1, at: host, connections: 1, isTrying: false, now: now)?.capacity
         }
-        #expect(lesson(2_000) == .each)
-        #expect(lesson(1_000 + HostLines.memory) == .each)
-        #expect(lesson(1_001 + HostLines.memory) == nil)
+        #expect(capacity(2_000) == .each)
+        #expect(capacity(1_000 + HostPaths.memory) == .each)
+        #expect(capacity(1_001 + HostPaths.memory) == nil)
     }
 
-    @Test("so many hosts are remembered, and those that taught last")
+    @Test("so many hosts are remembered, and those measured last")
     func bound() {
-        let lines = HostLines()
-        for number in 0...HostLines.limit {
+        let lines = HostPaths()
+        for number in 0...HostPaths.limit {
             let host = "http://host\(number)"
             lines.enter(number, at: host, progress: TransferProgress(), now: Int64(number))
-            lines.teach(.each, at: host, now: Int64(number))
+            lines.record(.each, at: host, now: Int64(number))
             lines.unregister(number, at: host)
         }
         func isKnown(_ number: Int) -> Bool {
             let host = "http://host\(number)"
             lines.enter(-1, at: host, progress: TransferProgress(), now: 500)
             defer { lines.unregister(-1, at: host) }
-            return lines.look(-1, at: host, connections: 1, isTrying: false, now: 500)?.lesson != nil
+            return lines.look(-1, at: host, connections: 1, isTrying: false, now: 500)?.capacity != nil
         }
-        #expect(isKnown(HostLines.limit))
+        #expect(isKnown(HostPaths.limit))
         #expect(!isKnown(0))
     }
 }

@@ -5,7 +5,7 @@ import DequeModule
 ///
 /// Without it, a request with sixteen connections would be served sixteen times as often as a request with one. Used on
 /// the loop's thread only.
-final class SharedLine {
+final class SharedTurn {
     /// The number of bytes that have passed on all connections of the request.
     var passed: Int64 = 0
     private var lastID = 0

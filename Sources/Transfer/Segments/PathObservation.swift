@@ -1,5 +1,5 @@
 /// The state of a download's line at one moment: all input for choosing the number of its connections.
-struct LineSight {
+struct PathObservation {
     /// A connection that has received bytes.
     struct Connection {
         /// The connection's number. Later connections have higher numbers.
@@ -26,8 +26,8 @@ struct LineSight {
     var isBusy = false
     /// Whether this machine holds bytes back, because of a rate limit, a slow disk or a suspension.
     var isHeld = false
-    /// The lesson of other downloads from the host.
-    var lesson: LineLesson?
+    /// The capacity that other downloads from the host have measured.
+    var capacity: PathCapacity?
     /// Whether no other download from the host is trying a number of connections.
     var mayTry = true
 }

@@ -1,20 +1,9 @@
 import Synchronization
 
-/// The lines (network paths) to the hosts of a session's downloads: their throughput and the lessons about them.
+/// The network paths to the hosts of a session's downloads: their throughput and their measured capacity.
 ///
 /// Each session has one, in memory. It is used once per look of a download, not once per received chunk.
-final class HostLines: Sendable {
-    /// The state of a line from a download's view.
-    struct View {
-        /// The number of bytes received by all downloads from the host.
-        var received: Int64
-        /// The number of other downloads' connections.
-        var others: Int
-        var lesson: LineLesson?
-        /// Whether no other download is trying a number of connections.
-        var mayTry: Bool
-    }
-
+final class HostPaths: Sendable {
     private struct Member {
         let progress: TransferProgress
         /// The bytes that its request had received when the download entered.
@@ -28,19 +17,19 @@ final class HostLines: Sendable {
         var gone: Int64 = 0
         /// The download that is trying a number of connections.
         var trying: Int?
-        var lesson: LineLesson?
-        /// The time of the lesson, in milliseconds on the session's clock.
-        var taughtAt: Int64 = 0
+        var capacity: PathCapacity?
+        /// The time of the measurement, in milliseconds on the session's clock.
+        var measuredAt: Int64 = 0
     }
 
     private let lines = Mutex<[String: Line]>([:])
 
-    /// Milliseconds for which a lesson is valid.
+    /// Milliseconds for which a measured capacity is valid.
     static let memory: Int64 = 600_000
     /// The maximum number of hosts.
     static let limit = 256
     /// The number of downloads from a host above which each is considered alone and tries nothing.
-    private static let largestCompany = 64
+    private static let maximumShared = 64
 
     /// Adds a download that begins to receive from `host`.
     func enter(_ task: Int, at host: String, progress: TransferProgress, now: Int64) {
@@ -55,7 +44,7 @@ final class HostLines: Sendable {
             guard let member = lines[host]?.members.removeValue(forKey: task) else { return }
             lines[host]?.gone &+= member.progress.transferredBytes &- member.before
             if lines[host]?.trying == task { lines[host]?.trying = nil }
-            if lines[host]?.members.isEmpty == true, lines[host]?.lesson == nil { lines[host] = nil }
+            if lines[host]?.members.isEmpty == true, lines[host]?.capacity == nil { lines[host] = nil }
         }
     }
 
@@ -66,16 +55,17 @@ final class HostLines: Sendable {
     ///   - isTrying: Whether it is trying a number of connections. Only one download per host does so at a time.
     /// - Returns: The state of the line, with only this download's bytes if the host has too many downloads; `nil` if
     ///   the download is unknown.
-    func look(_ task: Int, at host: String, connections: Int, isTrying: Bool, now: Int64) -> View? {
+    func look(_ task: Int, at host: String, connections: Int, isTrying: Bool, now: Int64) -> PathView? {
         lines.withLock { lines in
             guard lines[host]?.members[task] != nil else { return nil }
             lines[host]?.members[task]?.connections = connections
             if lines[host]?.trying == task, !isTrying { lines[host]?.trying = nil }
             if isTrying, lines[host]?.trying == nil { lines[host]?.trying = task }
             guard let line = lines[host] else { return nil }
-            guard line.members.count <= Self.largestCompany else {
-                return View(
-                    received: line.members[task]?.progress.transferredBytes ?? 0, others: 0, lesson: nil, mayTry: false)
+            guard line.members.count <= Self.maximumShared else {
+                return PathView(
+                    received: line.members[task]?.progress.transferredBytes ?? 0, others: 0, capacity: nil,
+                    mayTry: false)
             }
             var received = line.gone
             var all = 0
@@ -83,27 +73,29 @@ final class HostLines: Sendable {
                 received &+= member.progress.transferredBytes &- member.before
                 all += member.connections
             }
-            return View(
+            return PathView(
                 received: received, others: all - connections,
-                lesson: now - line.taughtAt <= Self.memory ? line.lesson : nil,
+                capacity: now - line.measuredAt <= Self.memory ? line.capacity : nil,
                 mayTry: line.trying == nil || line.trying == task)
         }
     }
 
-    /// Records a lesson from a download.
-    func teach(_ lesson: LineLesson, at host: String, now: Int64) {
+    /// Records the capacity that a download has measured.
+    func record(_ capacity: PathCapacity, at host: String, now: Int64) {
         lines.withLock { lines in
             guard lines[host] != nil else { return }
-            lines[host]?.lesson = lesson
-            lines[host]?.taughtAt = now
+            lines[host]?.capacity = capacity
+            lines[host]?.measuredAt = now
         }
     }
 
-    /// Removes idle hosts to make room: those with expired lessons, otherwise the one with the oldest lesson.
+    /// Removes idle hosts to make room: those with expired capacities, otherwise the one with the oldest.
     private static func forget(_ lines: inout [String: Line], _ now: Int64) {
         let idle = lines.filter { $0.value.members.isEmpty }
-        for (host, line) in idle where now - line.taughtAt > memory { lines[host] = nil }
-        guard lines.count >= limit, let oldest = idle.min(by: { $0.value.taughtAt < $1.value.taughtAt }) else { return }
+        for (host, line) in idle where now - line.measuredAt > memory { lines[host] = nil }
+        guard lines.count >= limit, let oldest = idle.min(by: { $0.value.measuredAt < $1.value.measuredAt }) else {
+            return
+        }
         lines[oldest.key] = nil
     }
 }

@@ -1,6 +1,6 @@
 /// The registration of a download among the downloads from the same host.
-struct LineMembership {
-    private let lines: HostLines
+struct PathMembership {
+    private let lines: HostPaths
     private let task: Int
     private let host: String
 
@@ -16,10 +16,10 @@ struct LineMembership {
 
     /// Returns the current state of the host's downloads.
     ///
-    /// - Parameter isTrying: as in ``HostLines/look(_:at:connections:isTrying:now:)``.
-    func look(connections: Int, isTrying: Bool, now: Int64) -> HostLines.View? {
+    /// - Parameter isTrying: as in ``HostPaths/look(_:at:connections:isTrying:now:)``.
+    func look(connections: Int, isTrying: Bool, now: Int64) -> PathView? {
         lines.look(task, at: host, connections: connections, isTrying: isTrying, now: now)
     }
 
-    func teach(_ lesson: LineLesson, now: Int64) { lines.teach(lesson, at: host, now: now) }
+    func record(_ capacity: PathCapacity, now: Int64) { lines.record(capacity, at: host, now: now) }
 }
