@@ -20,7 +20,7 @@ enum ConnectionEvent {
 
     /// The line that waits may be carried out.
     case turnGranted(Workload.Ticket)
-    /// The quick request that runs needs so many bytes, and a turn of its own.
+    /// The quick request in progress needs this many bytes and a ticket of its own.
     case costFound(Int, Workload.Ticket)
     /// The request that runs has its reply.
     case replied(RequestProcessor.Reply, Workload.Ticket)

@@ -12,7 +12,7 @@ indirect enum DownloadAction {
         case dismiss
         /// Requests from the source's own URL again, without the earlier redirect.
         case goBack
-        /// Has another source go on after this failure of the last connection.
+        /// Continues from another source, because the last connection failed with this error.
         case turn(TransferError)
         /// Has another source go on with the bytes of the part.
         case handOver(to: Int)
@@ -38,7 +38,7 @@ indirect enum DownloadAction {
     case giveBack(Int)
     /// Creates an exchange for a new connection.
     case open(ConnectionWish)
-    /// Looks whether still more connections are to be opened, up to this number.
+    /// Checks whether to open more connections, up to this number.
     case grow(to: Int)
     /// Closes a connection; what it borrowed is given back.
     case close(Int)
@@ -90,8 +90,8 @@ enum RangeRequest: Equatable {
     case whole
     /// `Range: bytes=from-last`, with `If-Range` where there is a validator.
     case range(from: Int64, last: Int64?, ifRange: String?)
-    /// From before the end of the part, so that its last bytes can be compared; where to begin takes a look at them,
-    /// and ``DownloadStateMachine/overlapBegins(_:at:)`` follows.
+    /// A range that begins before the end of the part, so that the part's last bytes can be compared. Its start
+    /// depends on them: ``DownloadStateMachine/overlapBegins(_:at:)`` follows.
     case overlap(Overlap)
 }
 
@@ -146,7 +146,7 @@ struct ExchangeFacts {
     var isPaused = false
     /// Whether something of this machine limits its throughput.
     var isHeldBack = false
-    /// Whether the server is spoken to in HTTP/1.1.
+    /// Whether the connection uses HTTP/1.1.
     var speaksHTTP1 = true
     /// Whether bytes of the response's body have come.
     var bodyBegun = false

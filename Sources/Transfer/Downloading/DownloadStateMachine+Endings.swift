@@ -167,7 +167,7 @@ extension DownloadStateMachine {
         return diskFailed(number, isOfServer ? failures.first ?? error : error, facts)
     }
 
-    /// Decides what follows where no other source goes on after this failure of the last connection.
+    /// Decides what follows the failure of the last connection when no other source can continue.
     mutating func exhausted(
         _ connection: SegmentConnection, _ error: TransferError, _ facts: DownloadFacts
     ) -> DownloadAction {
@@ -209,7 +209,7 @@ extension DownloadStateMachine {
         return .wait(number, milliseconds: delay)
     }
 
-    /// Leaves a source alone that sends nothing that can be joined to the part; another source goes on.
+    /// Drops a source whose bytes cannot be combined with the part, and continues from another one.
     private mutating func leave(
         _ connection: SegmentConnection, _ reason: String, _ facts: DownloadFacts
     ) -> DownloadAction {
@@ -226,8 +226,8 @@ extension DownloadStateMachine {
         return .flush(number, then: .handOver(to: next.number))
     }
 
-    /// Whether the whole is requested from the first source that was left for having another version: no other one goes
-    /// on with the part.
+    /// Whether the download restarts from the source that was dropped first for another version, because no other one
+    /// continues the part.
     private func canBeginAnew(from connection: SegmentConnection) -> Bool {
         failures.changed.map { $0.source != connection.source } ?? false
     }

@@ -57,7 +57,7 @@ struct DownloadStateMachine {
     }
 
     let configuration: Configuration
-    /// The open connections. The first brings what no other one does; those behind it were opened later.
+    /// The open connections, oldest first. The first one fetches all bytes that no other one has claimed.
     var connections: [SegmentConnection] = []
     var lastNumber = 0
     var sources: DownloadSources

@@ -14,11 +14,11 @@ struct SegmentTiming {
     private var receivedBefore: Int64 = 0
     /// The throughput, in bytes a second, as far as it is known.
     private(set) var pace = ThroughputMeter()
-    /// Consecutive responses that brought next to nothing.
+    /// The number of consecutive responses of less than 4 KiB.
     private var shortResponses = 0
 
     /// The number of such responses after which the next request is delayed.
-    private static let freeCrumbs = 16
+    private static let undelayedShortResponses = 16
     /// The number of bytes from which on a response counts.
     private static let smallestResponse: Int64 = 4 << 10
     /// Delays in milliseconds; each is twice the one before.
@@ -84,7 +84,8 @@ struct SegmentTiming {
             return 0
         }
         shortResponses += 1
-        guard shortResponses > Self.freeCrumbs else { return 0 }
-        return min(Self.longestDelay, Self.firstDelay << Int64(min(shortResponses - Self.freeCrumbs - 1, 16)))
+        guard shortResponses > Self.undelayedShortResponses else { return 0 }
+        return min(
+            Self.longestDelay, Self.firstDelay << Int64(min(shortResponses - Self.undelayedShortResponses - 1, 16)))
     }
 }

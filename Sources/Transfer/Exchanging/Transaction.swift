@@ -164,7 +164,7 @@ final class Transaction {
         return true
     }
 
-    /// Turns the absence of reasons to pause into libcurl's, or goes on with a stored response. libcurl delivers
+    /// Resumes libcurl's transfer, or continues a stored response. libcurl delivers
     /// buffered data within this call.
     private func resumeExchange() {
         if stored == nil { launcher.unpause() } else { deliverStoredBody() }

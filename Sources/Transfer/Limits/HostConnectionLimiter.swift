@@ -21,7 +21,7 @@ struct HostConnectionLimiter {
     private var expected: [Int: Set<String>] = [:]
     private var last = 0
 
-    /// Creates a gate.
+    /// Creates a limiter.
     ///
     /// - Parameters:
     ///   - limit: The maximum number of connections per host.

@@ -35,7 +35,7 @@ struct RemoteExchangeStateMachine {
             case readingHostKeys
             /// The names on the way to the server are resolved.
             case resolving
-            /// libcurl is at work.
+            /// libcurl performs the transfer.
             case exchanging(DataConnection)
         }
 

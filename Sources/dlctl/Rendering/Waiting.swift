@@ -48,7 +48,7 @@ struct Waiting {
         case .scheduled where isReady: return "paused by the schedule\(until)"
         case .hostLimit:
             // A host that refused too often, or requested a delay, is not contacted for a while.
-            return delay(now).map { "host is left alone, next try\($0)" } ?? "host limit reached"
+            return delay(now).map { "host is on hold, next try\($0)" } ?? "host limit reached"
         case .retry:
             let cause = error.map { Cause.phrase($0) } ?? "failed"
             let next = attempts.map { Self.ordinal($0 + 1) } ?? "next"

@@ -70,7 +70,7 @@ extension DownloadRun {
 
     /// Writes what a connection has gathered.
     ///
-    /// - Returns: whether the disk took it; otherwise the state machine has gone on from that.
+    /// - Returns: `false` if the write failed and the failure was handled.
     func flush(_ connection: DownloadConnection) -> Bool {
         do throws(TransferError) {
             try connection.writer.flush()
