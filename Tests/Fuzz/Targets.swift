@@ -222,7 +222,7 @@ private func cache(_ bytes: [UInt8]) {
     func lines(_ index: Int) -> [UInt8] { index < parts.count ? Array(parts[index]) : [] }
     let time: Int64 = 784_111_777
     let wishes = String(decoding: lines(1), as: UTF8.self)
-    let judgement = CacheJudgement(method: .get, fields: [.cacheControl: wishes, .accept: "*/*"])
+    let judgement = CacheEvaluation(method: .get, fields: [.cacheControl: wishes, .accept: "*/*"])
     let answer = ResponseHead(status: 200, version: "1.1", lines: lines(0))
     let mayStore = judgement.mayStore(answer)
     guard let stored = judgement.stored(answer, body: [], requestedAt: time, now: time + 1) else {

@@ -52,7 +52,7 @@ sources+=(
     "$transfer"/Authentication/AuthenticationOffer{,Parser}.swift
     "$transfer"/Messages/{CachePolicy,URLRedaction}.swift
     "$transfer"/Support/CopyOnWrite.swift
-    "$transfer"/Caching/{CacheControl,CacheJudgement,CachedResponse,CachedResponse+Freshness}.swift
+    "$transfer"/Caching/{CacheControl,CacheEvaluation,CachedResponse,CachedResponse+Freshness}.swift
     "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
     "$root"/Sources/TaskFiles/Text/{FileError,FileNote,FileText}.swift

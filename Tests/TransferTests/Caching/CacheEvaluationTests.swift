@@ -4,7 +4,7 @@ import Testing
 @testable import Transfer
 
 @Suite("What a private cache does (RFC 9111)")
-struct CacheJudgementTests {
+struct CacheEvaluationTests {
     /// `Sun, 06 Nov 1994 08:49:37 GMT` in seconds since 1970.
     private static let date: Int64 = 784_111_777
     private static let dateField = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
