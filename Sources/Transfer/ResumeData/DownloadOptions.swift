@@ -1,4 +1,4 @@
-/// The permitted changes to the file system; public as ``DownloadDestination/Options``.
+/// The permitted changes to the file system; public as `DownloadDestination.Options`.
 public struct DownloadOptions: OptionSet, Sendable, Codable {
     public let rawValue: Int
 
