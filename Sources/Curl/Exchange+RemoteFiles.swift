@@ -14,8 +14,8 @@ struct ExchangeWatch {
 }
 
 extension Exchange {
-    /// Lets the handler decide on the SSH server's key before authentication (``ExchangeHandler/evaluate(hostKey:on:)``).
-    /// Without this, libcurl accepts any key.
+    /// Lets the handler decide on the SSH server's key before authentication
+    /// (``ExchangeHandler/evaluate(hostKey:on:)``). Without this, libcurl accepts any key.
     package func evaluatesHostKey() throws(CurlError) {
         // `ssh_getsock` of libcurl 7.88 requests both directions, whether or not the transfer is paused.
         watchesWhilePaused = true

@@ -240,7 +240,8 @@ package protocol ExchangeHandler: AnyObject {
     func evaluate(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool
     /// Whether to trust the SSH server with this key. Called if ``Exchange/evaluatesHostKey()`` was called.
     func evaluate(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
-    /// Whether to connect to an address. Called for each new connection if ``Exchange/evaluatesAddresses()`` was called.
+    /// Whether to connect to an address. Called for each new connection if ``Exchange/evaluatesAddresses()`` was
+    /// called.
     ///
     /// - Parameter address: the 4 or 16 bytes of the address in network byte order; empty if it is neither IPv4 nor
     ///   IPv6.

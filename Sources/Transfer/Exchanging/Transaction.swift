@@ -5,8 +5,6 @@ import Curl
 /// The performer of ``TransactionStateMachine``: it reports each event and performs the actions. Used on the loop's
 /// thread only.
 final class Transaction {
-    typealias Pauses = PauseReasons
-
     /// A client's additions to an exchange.
     struct Contribution {
         /// Header field lines in the form `Name: value`.

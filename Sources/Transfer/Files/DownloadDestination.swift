@@ -6,8 +6,8 @@ import FoundationEssentials
 /// The response's head is validated first: its status, then the request's validators. An error page never becomes a
 /// file, and nothing is created for one. The destination is decided after that, once for each request; every attempt
 /// uses it. A taken name fails the request with ``TransferError/Code/nameConflict`` before any byte is received, and
-/// again if the name is taken during the transfer. With ``DownloadOptions/removePreviousFile`` the existing file is replaced
-/// atomically: a reader finds either the old or the new file.
+/// again if the name is taken during the transfer. With ``DownloadOptions/removePreviousFile`` the existing file is
+/// replaced atomically: a reader finds either the old or the new file.
 ///
 /// Until the file is complete, its bytes are in a part file beside it with a hidden name (`.NAME.XXXXXXXX.part`) that
 /// only its owner may read. **The part file is kept if and only if there are resume data for it**; those of the

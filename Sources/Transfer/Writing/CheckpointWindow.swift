@@ -1,5 +1,5 @@
-/// The bytes of a download that no checkpoint covers: when the next checkpoint is due, and when receiving must pause for
-/// one. A value without I/O.
+/// The bytes of a download that no checkpoint covers: when the next checkpoint is due, and when receiving must pause
+/// for one. A value without I/O.
 struct CheckpointWindow {
     /// The number of received bytes after which a checkpoint is due.
     private let interval: Int64
