@@ -106,7 +106,7 @@ struct InterruptionTests {
 
     @Test("cancel keeps the part and remove deletes it")
     func cancelAndRemove() async throws {
-        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: Int(2 * mebibyte))])
+        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: Int(mebibyte / 2))])
         try nginx.publish(Resource(size: 40 * mebibyte), as: "file")
         let daemon = try await DaemonProcess.started()
         let id = try await daemon.add(nginx.url("/slow/file"))
