@@ -86,7 +86,7 @@ package struct ExchangeActivity {
 
     /// Excludes a period in which the loop was busy elsewhere from the stall detection.
     ///
-    /// Such periods are not excluded indefinitely without a byte in between, because the peer of this exchange may be
+    /// The exclusion ends after some periods without a byte in between, because the peer of this exchange may be
     /// the one that keeps the loop busy.
     mutating func exclude(_ milliseconds: Int64) {
         exclusions = last == excludedUntil ? exclusions + 1 : 1

@@ -1,6 +1,6 @@
 /// The operations on the stored value of a field, whatever its type.
 ///
-/// Those that only read take the values `inout` too, since a key path would otherwise copy all of them.
+/// Functions that only read take the values `inout` too, since a key path would otherwise copy all of them.
 struct FieldOperations: Sendable {
     /// Whether the value differs from the default.
     var isSet: @Sendable (_ values: inout UnpackedTask) -> Bool
