@@ -223,20 +223,13 @@ final class DataRun: SingleTransactionRun, TransactionClient {
     func writeBody(to space: UnsafeMutableRawBufferPointer) -> BodySupply {
         if awaitsStream { return .paused(.source) }
         do throws(TransferError) {
-            guard let count = try sender.fill(space) else { return .paused(.source) }
-            task.progress.transferred(count)
-            task.progress.setCompleted(sender.sent)
-            session.callbacks.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
-            return .written(count)
+            return try sender.fill(space, of: task).map { .written($0) } ?? .paused(.source)
         } catch {
             return .failed(error)
         }
     }
 
-    func rewindBody(to offset: Int64) -> Bool {
-        task.progress.setCompleted(offset)
-        return sender.rewind(to: offset)
-    }
+    func rewindBody(to offset: Int64) -> Bool { sender.rewind(to: offset, of: task) }
 
     // MARK: The response
 

@@ -76,20 +76,13 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     func fill(_ space: UnsafeMutableRawBufferPointer) -> RemoteFillVerdict {
         do throws(TransferError) {
-            guard let count = try sender.fill(space) else { return .paused(.source) }
-            task.progress.transferred(count)
-            task.progress.setCompleted(sender.sent)
-            session.callbacks.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
-            return .filled(count)
+            return try sender.fill(space, of: task).map { .filled($0) } ?? .paused(.source)
         } catch {
             return .failed(error)
         }
     }
 
-    func rewind(to offset: Int64) -> Bool {
-        task.progress.setCompleted(offset)
-        return sender.rewind(to: offset)
-    }
+    func rewind(to offset: Int64) -> Bool { sender.rewind(to: offset, of: task) }
 
     func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> RemoteBodyVerdict {
         guard case .equal(let offset) = comparison, sender.holds(bytes, at: offset) else {
