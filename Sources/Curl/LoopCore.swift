@@ -4,6 +4,8 @@ import SystemPackage
 
 /// The state of a ``TransferLoop``'s thread. Not `Sendable`: it never leaves that thread.
 package final class LoopCore {
+    /// The loop, which outlives its core.
+    unowned let loop: TransferLoop
     var multi: MultiHandle
     private let poll: EventPoll
     private let wakeUp: WakeUp
@@ -51,7 +53,8 @@ package final class LoopCore {
     /// The number of idle connections kept for the next request.
     static let idleConnections = 128
 
-    init(wakeUp: WakeUp, faults: LoopFaults = LoopFaults(), idlePatience: Int64 = 60_000) throws {
+    init(_ loop: TransferLoop, wakeUp: WakeUp, faults: LoopFaults, idlePatience: Int64) throws {
+        self.loop = loop
         idleness = LoopIdleness(patience: idlePatience)
         self.wakeUp = wakeUp
         self.faults = faults
@@ -66,17 +69,6 @@ package final class LoopCore {
 
     /// The buffers for the bodies received on this loop.
     package let buffers = BufferPool()
-
-    // MARK: Clients
-
-    /// The objects that live on this loop, by the number they were registered with, so that posted work can find them.
-    private var clients: [Int: AnyObject] = [:]
-
-    package func adopt(_ client: AnyObject, as number: Int) { clients[number] = client }
-
-    package func client(_ number: Int) -> AnyObject? { clients[number] }
-
-    package func release(_ number: Int) { clients[number] = nil }
 
     // MARK: Exchanges
 

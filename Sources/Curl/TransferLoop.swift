@@ -26,7 +26,7 @@ package final class TransferLoop: Sendable {
         // Delegates, validators and handlers run on this thread too, so it has a large stack.
         let started = SystemThread.start(name: name, stack: SystemThread.largeStack) { [self] in
             // The core is created on its own thread, so that it never belongs to another one.
-            guard let core = try? LoopCore(wakeUp: wakeUp, faults: faults, idlePatience: idlePatience) else {
+            guard let core = try? LoopCore(self, wakeUp: wakeUp, faults: faults, idlePatience: idlePatience) else {
                 return fail()
             }
             core.run { self.drainInbox() }

@@ -154,19 +154,29 @@ struct TransferLoopTests {
         #expect(total == 1)
     }
 
-    @Test("a client is found by its number until it is released")
-    func clients() async throws {
-        final class Client {}
-        let loop = try TransferLoop(name: "test-clients")
+    @Test("work for an object is done on its loop's thread, in order, until the object is gone")
+    func reference() async throws {
+        final class Counter { var calls: [Int] = [] }
+        let loop = try TransferLoop(name: "test-reference")
         defer { loop.stop() }
-        let found = await loop.run { core in
-            let client = Client()
-            core.adopt(client, as: 7)
-            let before = core.client(7) === client
-            core.release(7)
-            return (before, core.client(7) == nil)
+        let confined = LoopConfined<Counter>()
+        let reference = await loop.run { core in
+            let counter = Counter()
+            confined.set(counter, on: core)
+            return LoopReference(counter, on: core)
         }
-        #expect(found == (true, true))
+        for call in 1...3 { reference.perform { $0.calls.append(call) } }
+        let calls = await loop.run { core in
+            defer { confined.set(nil, on: core) }
+            return confined.value(on: core)?.calls
+        }
+        #expect(calls == [1, 2, 3])
+        let late = Atomic<Bool>(false)
+        reference.perform { _ in late.store(true, ordering: .relaxed) }
+        let isGone = await loop.run { core in reference.object(on: core) == nil }
+        #expect(isGone)
+        let wasLate = late.load(ordering: .relaxed)
+        #expect(!wasLate)
     }
 
     // MARK: Exchanges

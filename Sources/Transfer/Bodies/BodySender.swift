@@ -6,7 +6,7 @@ import Curl
 final class BodySender {
     private let body: RequestBody
     /// Called on any thread when the stream has bytes again.
-    private let moreToSend: @Sendable () -> Void
+    var moreToSend: @Sendable () -> Void = {}
     /// A stream that the delegate provided in place of the body's own.
     private var replacement: BodyStream?
     private var pump: BodyPump?
@@ -14,10 +14,7 @@ final class BodySender {
     /// The number of bytes sent.
     private(set) var sent: Int64 = 0
 
-    init(_ body: RequestBody, moreToSend: @escaping @Sendable () -> Void) {
-        self.body = body
-        self.moreToSend = moreToSend
-    }
+    init(_ body: RequestBody) { self.body = body }
 
     deinit { stop() }
 

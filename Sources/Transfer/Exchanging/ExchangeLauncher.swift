@@ -26,7 +26,6 @@ final class ExchangeLauncher {
     private unowned let core: LoopCore
     private let session: any TaskSession
     var task: any LoopTask
-    private let number: Int
     /// The number of launches and cancellations, by which late replies of the resolver are recognised and ignored.
     private var attempt = 0
     private var timer: Int?
@@ -45,11 +44,8 @@ final class ExchangeLauncher {
     private(set) var lookup: Int64?
 
     /// Creates a launcher.
-    ///
-    /// - Parameter number: the number of its transaction.
-    init(core: LoopCore, task: any LoopTask, number: Int) {
+    init(core: LoopCore, task: any LoopTask) {
         self.core = core
-        self.number = number
         self.task = task
         session = task.session
         evaluator = AddressEvaluator(session.configuration, task.originalRequest)
@@ -111,12 +107,10 @@ final class ExchangeLauncher {
         let attempt = attempt
         let limit = session.configuration.connectTimeout - MonotonicTime.now().milliseconds(since: launchedAt)
         timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(nil, attempt: attempt) }
+        let launcher = LoopReference(self, on: core)
         let asker = Resolver.Asker(plan.request, of: task)
-        question = session.resolver.resolve(host, for: asker) { [session, task, number] answer in
-            session.perform(task) { run in
-                let transaction = (run as? any TransactionRun)?.transaction(number)
-                transaction?.launcher.resolved(answer, attempt: attempt)
-            }
+        question = session.resolver.resolve(host, for: asker) { answer in
+            launcher.perform { $0.resolved(answer, attempt: attempt) }
         }
     }
 

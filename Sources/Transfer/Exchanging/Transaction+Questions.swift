@@ -6,9 +6,9 @@ extension Transaction {
     ///
     /// - Returns: whether the exchange whose callback is running goes on.
     func ask(_ pending: PendingQuestion) -> Bool {
-        let (session, task, own, number) = (session, task, self.number, pending.number)
+        let (transaction, number) = (LoopReference(self, on: core), pending.number)
         let reply = Reply(otherwise: pending.question.fallback) { decision in
-            session.perform(task) { ($0 as? any TransactionRun)?.transaction(own)?.answered(decision, number) }
+            transaction.perform { $0.answered(decision, number) }
         }
         switch pending.question {
         case .redirect(let head, let request, _):

@@ -56,7 +56,7 @@ final class Transaction {
             TransactionStateMachine.Configuration(
                 maximumRedirects: session.configuration.maximumRedirects, proxy: session.configuration.proxy))
         limits = ByteLimits(task.core)
-        launcher = ExchangeLauncher(core: core, task: task, number: 0)
+        launcher = ExchangeLauncher(core: core, task: task)
     }
 
     private init(
@@ -69,7 +69,7 @@ final class Transaction {
         session = other.session
         self.machine = machine
         limits = other.limits
-        launcher = ExchangeLauncher(core: core, task: task, number: number)
+        launcher = ExchangeLauncher(core: core, task: task)
         isQuiet = true
     }
 

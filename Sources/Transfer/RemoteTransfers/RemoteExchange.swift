@@ -136,8 +136,7 @@ final class RemoteExchange: ExchangeHandler {
             let plan = RouteResolution.Plan(
                 route: route, request: request, server: file.host, begunAt: connection.begunAt)
             resolution = RouteResolution(plan, number: attempt.number, task: task, core: core) {
-                ($0 as? any RemoteRun)?.exchange.resolution
-            } finished: { [unowned self] result in
+                [unowned self] result in
                 switch result {
                 case .success(let route):
                     connection.route = route

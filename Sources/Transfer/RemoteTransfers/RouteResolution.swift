@@ -23,8 +23,6 @@ final class RouteResolution {
     private unowned let core: LoopCore
     /// The number of the resolution within its run, by which replies to earlier ones are recognised and ignored.
     private let number: Int
-    /// Finds the run's current resolution.
-    private let find: @Sendable (any LoopRun) -> RouteResolution?
     private let finished: (Result<RouteLookup, TransferError>) -> Void
     /// The pending query to the resolver.
     private var question: Resolver.Question?
@@ -35,14 +33,12 @@ final class RouteResolution {
     /// - Parameter finished: called once, unless the resolution is stopped before.
     init(
         _ plan: Plan, number: Int, task: any LoopTask, core: LoopCore,
-        find: @escaping @Sendable (any LoopRun) -> RouteResolution?,
         finished: @escaping (Result<RouteLookup, TransferError>) -> Void
     ) {
         self.plan = plan
         self.number = number
         self.task = task
         self.core = core
-        self.find = find
         self.finished = finished
         route = plan.route
     }
@@ -61,11 +57,12 @@ final class RouteResolution {
     }
 
     private func ask(for host: String) {
-        let (number, find, session) = (number, find, task.session)
+        let (number, session) = (number, task.session)
         let limit = session.configuration.connectTimeout - MonotonicTime.now().milliseconds(since: plan.begunAt)
         timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(host, nil, number) }
-        question = session.resolver.resolve(host, for: Resolver.Asker(plan.request, of: task)) { [task] answer in
-            session.perform(task) { run in find(run)?.resolved(host, answer, number) }
+        let resolution = LoopReference(self, on: core)
+        question = session.resolver.resolve(host, for: Resolver.Asker(plan.request, of: task)) { answer in
+            resolution.perform { $0.resolved(host, answer, number) }
         }
     }
 

@@ -1,7 +1,7 @@
 import Curl
 
 /// A run of a task that cannot start.
-final class FailedRun: LoopRun {
+final class FailedRun: DownloadTaskRun {
     private let task: any LoopTask
     private let error: TransferError
     private unowned let core: LoopCore
@@ -16,9 +16,12 @@ final class FailedRun: LoopRun {
     func cancel() { end(.cancelled) }
     func suspend() {}
     func resume() {}
+    func confirm(_ count: Int64, of generation: String) {}
+    func flushGathered() {}
+    func mayBorrow(at origin: String) {}
 
     private func end(_ error: TransferError) {
-        core.release(task.identifier)
+        task.endRun(on: core)
         if let download = task as? DownloadTask {
             return DownloadCompletion(download).fail(error, part: nil, version: ResourceVersion())
         }

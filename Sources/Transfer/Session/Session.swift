@@ -168,7 +168,7 @@ public final class Session: TaskSession {
     /// routes or addresses. If so, `streamTaskBetterRouteDiscovered` is called.
     public func routesDidChange() {
         for case let task as StreamTask in state.withLock({ Array($0.tasks.values) }) {
-            perform(task) { ($0 as? any RoutedRun)?.routesDidChange() }
+            task.routesDidChange()
         }
     }
 
@@ -236,12 +236,13 @@ public final class Session: TaskSession {
     /// Reserves an additional connection for a download.
     ///
     /// - Returns: Whether the host's limit allows it. If so, ``giveBackConnection(at:)`` must be called later.
-    ///   Otherwise ``BorrowingRun/mayBorrow(at:)`` is called as soon as there is room.
+    ///   Otherwise ``DownloadTaskRun/mayBorrow(at:)`` is called as soon as there is room.
     func borrowConnection(at origin: String, for task: DownloadTask) -> Bool {
         state.withLock { $0.gate?.borrow(origin, for: task.identifier) ?? true }
     }
 
-    /// Registers a download for a connection that others may release; ``BorrowingRun/mayBorrow(at:)`` is then called.
+    /// Registers a download for a connection that others may release. ``DownloadTaskRun/mayBorrow(at:)`` is then
+    /// called.
     func expectConnection(at origin: String, for task: DownloadTask) {
         guard configuration.limitsConnections else { return }
         state.withLock { $0.gate?.expect(origin, for: task.identifier) }
@@ -255,7 +256,7 @@ public final class Session: TaskSession {
     /// Notifies the download that has waited longest for a connection, if there is room for one now.
     func offerConnection(at origin: String) {
         let task = state.withLock { state in state.gate?.offer(origin).flatMap { state.tasks[$0] } }
-        if let task { perform(task) { ($0 as? any BorrowingRun)?.mayBorrow(at: origin) } }
+        if let download = task as? DownloadTask { download.perform { $0.mayBorrow(at: origin) } }
     }
 
     /// Returns whether a task waits for a borrowed connection at `origin`.
@@ -291,8 +292,7 @@ public final class Session: TaskSession {
     private func launch(_ task: any LoopTask) {
         resources.networkBegan()
         loop(for: task).post { core in
-            let run = task.makeRun(on: core)
-            core.adopt(run, as: task.identifier)
+            let run = task.beginRun(on: core)
             // A state change before the run existed was not delivered to it, so it is applied here.
             switch task.state {
             case .canceling: run.cancel()
@@ -306,7 +306,7 @@ public final class Session: TaskSession {
 
     func perform(_ task: any LoopTask, _ work: @escaping @Sendable (any LoopRun) -> Void) {
         loop(for: task).post { core in
-            if let run = core.client(task.identifier) as? any LoopRun { work(run) }
+            if let run = task.run(on: core) { work(run) }
         }
     }
 

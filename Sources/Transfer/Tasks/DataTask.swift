@@ -33,6 +33,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     let session: any TaskSession
     let body: RequestBody
     let sink: BodySink
+    private let currentRun = LoopConfined<any LoopRun>()
     private let collected = Mutex<[UInt8]>([])
     private let isHandedOut = Atomic<Bool>(false)
 
@@ -56,9 +57,17 @@ public class DataTask: LoopTask, @unchecked Sendable {
 
     func setData(_ bytes: [UInt8]) { collected.withLock { $0 = bytes } }
 
-    func makeRun(on loop: LoopCore) -> any LoopRun {
-        session.runs.makeRun(for: self, on: loop)
+    func beginRun(on core: LoopCore) -> any LoopRun {
+        let run = session.runs.makeRun(for: self, on: core)
+        setRun(run, on: core)
+        return run
     }
+
+    func run(on core: LoopCore) -> (any LoopRun)? { currentRun.value(on: core) }
+
+    func setRun(_ run: any LoopRun, on core: LoopCore) { currentRun.set(run, on: core) }
+
+    func endRun(on core: LoopCore) { currentRun.set(nil, on: core) }
 }
 
 /// A task that sends a body. Its ``TaskDelegate`` observes the sending first, and then the response.

@@ -29,6 +29,7 @@ public final class DownloadTask: LoopTask {
         var handedOver: Int64 = 0
     }
 
+    private let currentRun = LoopConfined<any DownloadTaskRun>()
     private let mutable: Mutex<State>
 
     /// - Parameter wish: the request before adapters; by default `request`.
@@ -81,8 +82,23 @@ public final class DownloadTask: LoopTask {
 
     func setFile(_ file: PublishedFile) { mutable.withLock { $0.file = file } }
 
-    func makeRun(on loop: LoopCore) -> any LoopRun {
-        session.runs.makeRun(for: self, on: loop)
+    func beginRun(on core: LoopCore) -> any LoopRun {
+        let run = session.runs.makeRun(for: self, on: core)
+        setRun(run, on: core)
+        return run
+    }
+
+    func run(on core: LoopCore) -> (any LoopRun)? { currentRun.value(on: core) }
+
+    func setRun(_ run: any DownloadTaskRun, on core: LoopCore) { currentRun.set(run, on: core) }
+
+    func endRun(on core: LoopCore) { currentRun.set(nil, on: core) }
+
+    /// Runs `work` on the loop's thread if the task is still running.
+    func perform(_ work: @escaping @Sendable (any DownloadTaskRun) -> Void) {
+        session.loop(for: self).post { [currentRun] core in
+            if let run = currentRun.value(on: core) { work(run) }
+        }
     }
 
     /// Cancels the task. Received bytes are kept and synced, and the error contains resume data for them, if
@@ -131,7 +147,7 @@ public final class DownloadTask: LoopTask {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let isPosted = session.loop(for: self).post { [self] core in
                 let received = progress.transferredBytes
-                (core.client(identifier) as? any GatheringRun)?.flushGathered()
+                currentRun.value(on: core)?.flushGathered()
                 mutable.withLock { $0.handedOver = received }
                 continuation.resume()
             }
@@ -142,7 +158,7 @@ public final class DownloadTask: LoopTask {
     /// Records that the resume data of a checkpoint are stored crash-safely.
     public func confirm(_ resumeData: ResumeData) {
         let (count, generation) = (resumeData.ranges.count, resumeData.generation)
-        session.perform(self) { ($0 as? any ConfirmableRun)?.confirm(count, of: generation) }
+        perform { $0.confirm(count, of: generation) }
     }
 
     /// Whether bytes have been received that no checkpoint covers.

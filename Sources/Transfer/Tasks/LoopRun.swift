@@ -1,5 +1,7 @@
-/// The execution of a task on a loop, found there by the task's identifier. Called on the loop's thread.
-protocol LoopRun: AnyObject {
+import Curl
+
+/// The execution of a task on its event loop's thread.
+protocol LoopRun: AnyObject, SendableMetatype {
     func start()
     /// Cancels the run on behalf of the user or the session.
     func cancel()
@@ -9,26 +11,40 @@ protocol LoopRun: AnyObject {
     func resume()
 }
 
-/// A run whose checkpoints are confirmed.
-protocol ConfirmableRun: LoopRun {
+/// The execution of a download task.
+protocol DownloadTaskRun: LoopRun {
     /// Records that a checkpoint covering `count` bytes has been written.
     func confirm(_ count: Int64, of generation: String)
-}
-
-/// A run that gathers received bytes in memory for large writes.
-protocol GatheringRun: LoopRun {
-    /// Writes the gathered bytes to the part file.
+    /// Writes the bytes that are gathered in memory for a large write to the part file.
     func flushGathered()
-}
-
-/// A run that uses connections beyond its first one.
-protocol BorrowingRun: LoopRun {
     /// Notifies the run that the connection limit of `origin` has room.
     func mayBorrow(at origin: String)
 }
 
-/// A run of a stream, whose route may change.
-protocol RoutedRun: LoopRun {
+/// The execution of a stream task.
+protocol StreamTaskRun: LoopRun {
     /// Makes the run check whether the kernel now has a better route to the peer.
     func routesDidChange()
+}
+
+/// A weak reference to the run of a task, for closures that other threads hold and call.
+///
+/// `@unchecked`: the run is reached on its loop's thread only, as with ``LoopReference``.
+struct RunReference<Run: LoopRun>: @unchecked Sendable {
+    private weak var run: Run?
+    private let task: any LoopTask
+    private let loop: TransferLoop
+
+    init(_ run: Run, of task: any LoopTask) {
+        self.run = run
+        loop = task.session.loop(for: task)
+        self.task = task
+    }
+
+    /// Runs `work` on the loop's thread soon, unless the run has ended by then.
+    func perform(_ work: @escaping @Sendable (Run) -> Void) {
+        loop.post { core in
+            if let run, task.run(on: core) === run { work(run) }
+        }
+    }
 }

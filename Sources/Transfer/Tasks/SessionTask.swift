@@ -47,8 +47,12 @@ public enum SessionTaskState: Sendable, Equatable {
 protocol LoopTask: SessionTask {
     var core: TaskCore { get }
     var session: any TaskSession { get }
-    /// Creates the object that carries out the task on an event loop's thread.
-    func makeRun(on loop: LoopCore) -> any LoopRun
+    /// Creates the run of the task, and keeps it until ``endRun(on:)``.
+    func beginRun(on core: LoopCore) -> any LoopRun
+    /// Returns the run of the task; `nil` before its beginning and after its end.
+    func run(on core: LoopCore) -> (any LoopRun)?
+    /// Releases the run of the task.
+    func endRun(on core: LoopCore)
     /// Called when the task is complete, just before its delegate is notified.
     func didEnd(_ error: TransferError?)
 }

@@ -22,6 +22,7 @@ public final class StreamTask: LoopTask {
     let core: TaskCore
     let session: any TaskSession
     let channel: StreamChannel
+    private let currentRun = LoopConfined<any StreamTaskRun>()
     /// Whether the channel belongs to a request and outlives an attempt that does not connect.
     private let isShared: Bool
 
@@ -34,7 +35,22 @@ public final class StreamTask: LoopTask {
         isShared = channel != nil
     }
 
-    func makeRun(on loop: LoopCore) -> any LoopRun { session.runs.makeRun(for: self, on: loop) }
+    func beginRun(on core: LoopCore) -> any LoopRun {
+        let run = session.runs.makeRun(for: self, on: core)
+        setRun(run, on: core)
+        return run
+    }
+
+    func run(on core: LoopCore) -> (any LoopRun)? { currentRun.value(on: core) }
+
+    func setRun(_ run: any StreamTaskRun, on core: LoopCore) { currentRun.set(run, on: core) }
+
+    func endRun(on core: LoopCore) { currentRun.set(nil, on: core) }
+
+    /// Makes the run check whether the kernel now has a better route to the peer.
+    func routesDidChange() {
+        session.loop(for: self).post { [currentRun] core in currentRun.value(on: core)?.routesDidChange() }
+    }
 
     func didEnd(_ error: TransferError?) {
         if !isShared || channel.hasConnected { channel.end(error) }

@@ -29,9 +29,10 @@ protocol TaskSession: AnyObject, Sendable {
     /// Reserves an additional connection for a download.
     ///
     /// - Returns: Whether the host's limit allows it. If so, ``giveBackConnection(at:)`` must be called later.
-    ///   Otherwise ``BorrowingRun/mayBorrow(at:)`` is called as soon as there is room.
+    ///   Otherwise ``DownloadTaskRun/mayBorrow(at:)`` is called as soon as there is room.
     func borrowConnection(at origin: String, for task: DownloadTask) -> Bool
-    /// Registers a download for a connection that others may release; ``BorrowingRun/mayBorrow(at:)`` is then called.
+    /// Registers a download for a connection that others may release. ``DownloadTaskRun/mayBorrow(at:)`` is then
+    /// called.
     func expectConnection(at origin: String, for task: DownloadTask)
     func giveBackConnection(at origin: String)
     /// Notifies the download that has waited longest for a connection, if there is room for one now.
@@ -53,6 +54,6 @@ extension TaskSession {
 /// The creator of the runs of tasks.
 protocol RunFactory: Sendable {
     func makeRun(for task: DataTask, on loop: LoopCore) -> any LoopRun
-    func makeRun(for task: DownloadTask, on loop: LoopCore) -> any LoopRun
-    func makeRun(for task: StreamTask, on loop: LoopCore) -> any LoopRun
+    func makeRun(for task: DownloadTask, on loop: LoopCore) -> any DownloadTaskRun
+    func makeRun(for task: StreamTask, on loop: LoopCore) -> any StreamTaskRun
 }

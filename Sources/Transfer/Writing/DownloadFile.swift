@@ -8,6 +8,8 @@ import Glibc
 final class DownloadFile {
     let task: DownloadTask
     unowned let core: LoopCore
+    /// The run that downloads the file.
+    weak var run: (any FileRun)?
     private var checkpoints: CheckpointWindow
 
     /// The location of the part file; `nil` while the destination is not decided.
@@ -240,15 +242,12 @@ final class DownloadFile {
 
     private func becomeSlow() {
         guard let disk else { return }
-        let (session, task) = (session, task)
+        let (loop, file) = (session.loop(for: task), LoopReference(self, on: core))
         queue.begin()
         slowWriter = SlowWriter(on: disk.threads) { block, error, milliseconds in
-            session.loop(for: task).post { core in
+            loop.post { core in
                 core.buffers.release(block.buffer)
-                guard let run = core.client(task.identifier) as? any FileRun else { return }
-                run.file.didWrite(block, error, milliseconds)
-                run.diskDidMove(error)
-                run.file.notifyIfDrained()
+                file.object(on: core)?.didWrite(block, error, milliseconds)
             }
         }
     }
@@ -262,8 +261,11 @@ final class DownloadFile {
     }
 
     private func didWrite(_ block: SlowWriter.Block, _ error: TransferError?, _ milliseconds: Int64) {
+        guard let run, task.run(on: core) === run else { return }
         disk?.record(write: milliseconds)
         if queue.remove(after: milliseconds, failed: error != nil) { slowWriter = nil }
+        run.diskDidMove(error)
+        notifyIfDrained()
     }
 
     private func notifyIfDrained() {

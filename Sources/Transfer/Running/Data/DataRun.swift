@@ -5,7 +5,7 @@ import HTTPTypes
 ///
 /// A request is either sent with its complete body or aborted. A server must not act on a request whose body ends early
 /// (RFC 9112, section 8).
-final class DataRun: SingleTransactionRun, TransactionClient {
+final class DataRun: LoopRun, TransactionClient {
     private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DataTask
     private let session: any TaskSession
@@ -42,17 +42,16 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         self.task = task
         self.core = core
         session = task.session
-        let (loop, number) = (task.session.loop(for: task), task.identifier)
-        sender = BodySender(task.body) {
-            loop.post { core in (core.client(number) as? DataRun)?.transaction.resume(.source) }
-        }
+        sender = BodySender(task.body)
+        let run = RunReference(self, of: task)
+        sender.moreToSend = { run.perform { $0.transaction.resume(.source) } }
     }
 
     func start() {
         if case .channel(let channel) = task.sink {
-            let (session, task) = (session, task)
+            let run = RunReference(self, of: task)
             channel.begin {
-                session.perform(task) { ($0 as? DataRun)?.transaction.resume(.full) }
+                run.perform { $0.transaction.resume(.full) }
             }
         }
         transaction.start()
@@ -165,9 +164,9 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             return complete(nil)
         }
         storing = (head, caching)
-        let session = session
+        let run = RunReference(self, of: task)
         let reply = Reply(otherwise: .cache(proposal)) { decision in
-            session.perform(task) { ($0 as? DataRun)?.storingDecided(decision) }
+            run.perform { $0.storingDecided(decision) }
         }
         delegate.dataTask(task, willCache: proposal) { reply.give(.cache($0)) }
         if let decision = reply.immediateDecision() { storingDecided(decision) }
@@ -179,6 +178,10 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         if case .cache(let response) = decision { caching.keep(response, of: head) }
         complete(nil)
     }
+
+    func suspend() { transaction.pause(.suspended) }
+
+    func resume() { transaction.resume(.suspended) }
 
     func cancel() {
         if storing != nil { complete(.cancelled) } else { transaction.cancel() }
@@ -201,11 +204,11 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         }
         awaitsStream = true
         sender.stop()
-        let (session, task, number) = (session, task, sendings)
+        let (run, number) = (RunReference(self, of: task), sendings)
         session.callbacks.task(
             task,
             needNewBodyStream: { stream in
-                session.perform(task) { ($0 as? DataRun)?.send(stream, for: number) }
+                run.perform { $0.send(stream, for: number) }
             })
     }
 
@@ -271,8 +274,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         // The loop is about to release this run, and no other reference to it remains.
         defer { withExtendedLifetime(self) {} }
         let run = DownloadRun(task: download, core: core, takingOver: transaction)
-        core.adopt(run, as: download.identifier)
-        core.release(task.identifier)
+        download.setRun(run, on: core)
+        task.endRun(on: core)
         session.callbacks.dataTask(task, didBecome: download)
         return run.didReceiveFinalHead(head, at: url, of: transaction)
     }
@@ -358,7 +361,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
     }
 
     private func complete(_ error: TransferError?) {
-        core.release(task.identifier)
+        task.endRun(on: core)
         session.resources.networkEnded()
         task.setData(collected)
         session.complete(task, error)

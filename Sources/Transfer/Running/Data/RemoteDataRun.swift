@@ -26,9 +26,9 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
 
     func start() {
         if case .channel(let channel) = task.sink {
-            let (session, task) = (session, task)
+            let run = RunReference(self, of: task)
             channel.begin {
-                session.perform(task) { ($0 as? any RemoteRun)?.exchange.resume(after: .full) }
+                run.perform { $0.exchange.resume(after: .full) }
             }
         }
         exchange.begin(RemoteStep(work: .fetch(from: 0), path: file.path))
@@ -84,7 +84,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     }
 
     func didEnd(_ ending: RemoteEnding) {
-        core.release(task.identifier)
+        task.endRun(on: core)
         session.resources.networkEnded()
         task.setData(collected)
         var error = ending.error

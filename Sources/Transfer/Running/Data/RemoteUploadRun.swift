@@ -25,11 +25,10 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         session = task.session
         rest = task.session.callbacks.uploadRest(of: task) ?? UploadRest()
         temporary = file.path.temporary(token: rest.token)
-        let (loop, number) = (task.session.loop(for: task), task.identifier)
-        sender = BodySender(task.body) {
-            loop.post { core in (core.client(number) as? RemoteUploadRun)?.exchange.resume(after: .source) }
-        }
+        sender = BodySender(task.body)
         plan = UploadPlan(length: sender.length, hasRest: rest.isLeft)
+        let run = RunReference(self, of: task)
+        sender.moreToSend = { run.perform { $0.exchange.resume(after: .source) } }
     }
 
     func start() { perform(plan.step) }
@@ -108,7 +107,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     }
 
     private func end(_ error: TransferError?) {
-        core.release(task.identifier)
+        task.endRun(on: core)
         complete(error)
     }
 

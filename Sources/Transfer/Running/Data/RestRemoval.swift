@@ -6,12 +6,12 @@ import Curl
 /// Used on the loop's thread only. Best effort: on a server that cannot be reached, the file remains.
 final class RestRemoval: RemoteRun, RemoteExchangeClient {
     private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
-    private let task: any LoopTask
+    private let task: DataTask
     private let file: RemoteFile
     private let rest: UploadRest
     private unowned let core: LoopCore
 
-    init(_ rest: UploadRest, task: any LoopTask, file: RemoteFile, core: LoopCore) {
+    init(_ rest: UploadRest, task: DataTask, file: RemoteFile, core: LoopCore) {
         self.rest = rest
         self.task = task
         self.file = file
@@ -23,7 +23,7 @@ final class RestRemoval: RemoteRun, RemoteExchangeClient {
         exchange.begin(RemoteStep(work: .command, commandsBefore: [removal], isCleanUp: true))
     }
 
-    func didEnd(_ ending: RemoteEnding) { core.release(task.identifier) }
+    func didEnd(_ ending: RemoteEnding) { task.endRun(on: core) }
 }
 
 extension TaskSession {
@@ -31,11 +31,11 @@ extension TaskSession {
     ///
     /// - Parameter task: the task of the last attempt, which has completed.
     func remove(_ rest: UploadRest, of task: any SessionTask) {
-        guard let task = task as? any LoopTask, let file = try? RemoteFile(task.originalRequest.url) else { return }
+        guard let task = task as? DataTask, let file = try? RemoteFile(task.originalRequest.url) else { return }
         rest.isLeft = false
         loop(for: task).post { core in
             let removal = RestRemoval(rest, task: task, file: file, core: core)
-            core.adopt(removal, as: task.identifier)
+            task.setRun(removal, on: core)
             removal.start()
         }
     }

@@ -182,7 +182,7 @@ extension DownloadRun {
         // What a caller still holds of the connections outlives their place on the loop.
         withExtendedLifetime(connections) {
             closeAll(but: nil)
-            core.release(task.identifier)
+            task.endRun(on: core)
         }
     }
 }

@@ -3,7 +3,7 @@ import Curl
 /// The performer of a download over HTTP: reports events to ``DownloadStateMachine``, and performs its actions.
 ///
 /// Lives on its loop's thread.
-final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
+final class DownloadRun: FileRun {
     let task: DownloadTask
     unowned let core: LoopCore
     let file: DownloadFile
@@ -29,6 +29,7 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
                 segments: task.originalRequest.segments, hasMismatch: !task.mismatches.isEmpty,
                 leavesFailingSource: task.originalRequest.leavesFailingSource),
             sources: DownloadSources(task.originalRequest, wrong: task.mismatches.wrong))
+        self.file.run = self
     }
 
     /// Goes on with a response that another run has begun to receive; ``didReceiveFinalHead(_:at:of:)`` follows.
@@ -103,8 +104,6 @@ final class DownloadRun: BorrowingRun, TransactionRun, ConfirmableRun, FileRun {
             && file.version.origin == ResumeData.resource(of: own.request.url)
         if !task.mismatches.isEmpty, file.isChecked, !isOwn { file.join() }
     }
-
-    func transaction(_ number: Int) -> Transaction? { connection(number)?.transaction }
 
     /// Returns an open connection. Called for every chunk: the loop allocates nothing in debug builds either.
     func connection(_ number: Int) -> DownloadConnection? {

@@ -3,7 +3,7 @@ import Curl
 /// The performer of ``RemoteDownloadStateMachine``: the execution of a download task with a file server.
 ///
 /// Used on the loop's thread only. ``BodyWriter`` determines where bytes are written.
-final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, FileRun {
+final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
     private(set) lazy var exchange = RemoteExchange(remote, task: task, client: self, core: core)
     private let task: DownloadTask
     private let remote: RemoteFile
@@ -29,6 +29,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
                 maximumSize: request.maximumBodySize ?? .max, hasMirrors: DownloadSources.hasMirrors(request),
                 hasMismatch: !task.mismatches.isEmpty, isWrong: task.mismatches.wrong.contains(resource),
                 leavesFailingSource: request.leavesFailingSource))
+        self.file.run = self
     }
 
     func start() {
@@ -45,6 +46,9 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         if !file.isAhead { exchange.resume(after: .checkpoint) }
         checkInvariants()
     }
+
+    /// Does nothing: the run has one connection.
+    func mayBorrow(at origin: String) {}
 
     func flushGathered() {
         if machine.isEnded { return }
@@ -167,7 +171,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         let isSuspended = exchange.isPaused(for: .suspended)
         // The loop is about to release this run, and no other reference to it remains.
         withExtendedLifetime(self) {
-            core.adopt(run, as: task.identifier)
+            task.setRun(run, on: core)
             run.standIn(after: error, isSuspended: isSuspended)
         }
     }
@@ -198,7 +202,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     private func end() {
         machine.end()
         writer.release()
-        core.release(task.identifier)
+        task.endRun(on: core)
     }
 
     // MARK: Invariants

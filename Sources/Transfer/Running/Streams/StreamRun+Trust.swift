@@ -53,9 +53,9 @@ extension StreamRun {
             case .rejectProtectionSpace: verdict(.untrusted(host))
             }
         }
-        let (session, task) = (session, task)
+        let run = RunReference(self, of: task)
         let reply = Reply(otherwise: .challenge(.performDefaultHandling, nil)) { decision in
-            session.perform(task) { ($0 as? StreamRun)?.answer(decision) }
+            run.perform { $0.answer(decision) }
         }
         session.callbacks.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
         if let decision = reply.immediateDecision() { answer(decision) }

@@ -3,7 +3,7 @@ import Glibc
 
 /// The performer of ``StreamStateMachine``: the execution of a stream task on its loop. It resolves names, connects,
 /// and performs the operations of its channel.
-final class StreamRun: RoutedRun, StreamHandler {
+final class StreamRun: StreamTaskRun, StreamHandler {
     let task: StreamTask
     private let channel: StreamChannel
     let session: any TaskSession
@@ -27,9 +27,9 @@ final class StreamRun: RoutedRun, StreamHandler {
         machine = StreamStateMachine(stallTimeout: session.configuration.stallTimeout, now: .now())
         evaluator = AddressEvaluator(session.configuration, task.originalRequest)
         steps = StreamSteps(request: task.originalRequest)
-        let session = session
+        let run = RunReference(self, of: task)
         channel.attach {
-            session.perform(task) { ($0 as? StreamRun)?.advance() }
+            run.perform { $0.advance() }
         } breakOff: {
             task.cancel()
         }
@@ -96,7 +96,7 @@ final class StreamRun: RoutedRun, StreamHandler {
         question = nil
         channel.detach()
         if let metrics = steps.metrics() { task.core.add(metrics) }
-        core.release(task.identifier)
+        task.endRun(on: core)
         session.complete(task, error)
     }
 
@@ -129,9 +129,7 @@ final class StreamRun: RoutedRun, StreamHandler {
     private func resolve(_ route: RouteLookup, to peer: StreamPeer) {
         let plan = RouteResolution.Plan(
             route: route, request: request, server: peer.host, begunAt: steps.begunAt)
-        resolution = RouteResolution(plan, number: 0, task: task, core: core) {
-            ($0 as? StreamRun)?.resolution
-        } finished: { [unowned self] result in
+        resolution = RouteResolution(plan, number: 0, task: task, core: core) { [unowned self] result in
             switch result {
             case .success:
                 if resolution?.duration != nil { steps.lookedUp() }
