@@ -1,4 +1,4 @@
-import ControlProtocol
+public import ControlProtocol
 import Glibc
 
 /// A reason why a call to the daemon returned no result.

@@ -1,5 +1,5 @@
-import ControlProtocol
-import TaskModel
+public import ControlProtocol
+public import TaskModel
 
 // One function per method. Each throws `ClientError`: `rpc` for an error that the daemon returned, the other cases for
 // a connection that failed.

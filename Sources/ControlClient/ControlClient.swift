@@ -1,6 +1,6 @@
-import ControlProtocol
-import FoundationEssentials
-import TaskModel
+public import ControlProtocol
+public import FoundationEssentials
+public import TaskModel
 
 /// A connection to the daemon for synchronous calls and, after a subscription, for events.
 ///

@@ -1,4 +1,4 @@
-import TaskModel
+public import TaskModel
 
 /// The result of `daemon.status`.
 public struct DaemonStatus: Codable, Sendable, Equatable {

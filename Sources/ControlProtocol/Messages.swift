@@ -1,4 +1,4 @@
-import TaskModel
+public import TaskModel
 
 /// A response: either a result or an error, never both.
 public struct RPCResponse<Value: Encodable & Sendable>: Encodable, Sendable {

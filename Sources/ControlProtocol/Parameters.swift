@@ -1,4 +1,4 @@
-import TaskModel
+public import TaskModel
 
 /// The parameters of a method: an object in which every key must be known.
 public protocol MethodParameters: Codable, Sendable {

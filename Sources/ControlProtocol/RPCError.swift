@@ -1,4 +1,4 @@
-import TaskModel
+public import TaskModel
 
 /// A JSON-RPC 2.0 error object (section 5.1), with a stable error code for programs in `data`.
 public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvertible {

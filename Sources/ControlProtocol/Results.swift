@@ -1,4 +1,4 @@
-import TaskModel
+public import TaskModel
 
 /// The result of `task.add`.
 public struct TaskAddResult: Codable, Sendable, Equatable {

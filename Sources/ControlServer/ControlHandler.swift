@@ -1,6 +1,6 @@
-import ControlProtocol
-import TaskModel
-import TaskQueue
+package import ControlProtocol
+package import TaskModel
+package import TaskQueue
 
 /// An implementation of the clients' commands.
 package protocol ControlHandler: Sendable {

@@ -1,6 +1,6 @@
 import ControlProtocol
 import Glibc
-import Logging
+package import Logging
 import NIOCore
 import NIOPosix
 import TaskQueue

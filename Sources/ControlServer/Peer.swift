@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import TaskQueue
+package import TaskQueue
 
 /// The credentials of the process at the other end of a connection, as the kernel reports them (SO_PEERCRED, unix(7)).
 /// They are those of the moment at which the process connected, whatever has changed since.

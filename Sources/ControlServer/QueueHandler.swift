@@ -1,6 +1,6 @@
-import ControlProtocol
-import TaskModel
-import TaskQueue
+package import ControlProtocol
+package import TaskModel
+package import TaskQueue
 
 /// A handler that carries out the clients' commands on the task queue, and returns results in the types of the
 /// protocol.

@@ -1,6 +1,6 @@
-import ControlProtocol
+package import ControlProtocol
 import TaskModel
-import TaskQueue
+package import TaskQueue
 
 /// A handler that responds to every command with the same error, for a daemon that cannot start but still accepts
 /// connections.

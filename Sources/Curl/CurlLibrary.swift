@@ -1,4 +1,4 @@
-import CCurl
+package import CCurl
 
 /// The process-wide state and capabilities of libcurl.
 package enum CurlLibrary {

@@ -1,5 +1,5 @@
-import CLinux
-import SystemPackage
+package import CLinux
+package import SystemPackage
 
 #if canImport(Glibc)
 import Glibc

@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// A file of tasks whose format is detected from its content.
 package enum InputFile {

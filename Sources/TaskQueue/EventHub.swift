@@ -1,5 +1,5 @@
-import TaskModel
-import TaskStore
+package import TaskModel
+package import TaskStore
 
 /// A limit on the memory of event pages. A subscriber acquires room for a page before it reads one, since thousands of
 /// subscribers may read at once.

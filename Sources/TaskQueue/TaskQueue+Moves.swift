@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 import TaskStore
 
 /// The result of a move.

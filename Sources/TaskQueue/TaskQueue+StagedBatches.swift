@@ -1,6 +1,6 @@
 import Synchronization
-import TaskFiles
-import TaskModel
+package import TaskFiles
+package import TaskModel
 import TaskStore
 
 /// The effect, actual or expected, of applying a staged batch.

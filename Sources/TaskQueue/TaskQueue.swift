@@ -1,8 +1,8 @@
-import Logging
+package import Logging
 import Synchronization
-import TaskModel
-import TaskStore
-import Transfer
+package import TaskModel
+package import TaskStore
+package import Transfer
 
 /// The public interface of the queue. It adds, lists and changes tasks; the ``Scheduler`` executes them.
 package final class TaskQueue: Sendable {

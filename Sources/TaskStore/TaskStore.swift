@@ -1,6 +1,6 @@
 import GRDB
 import Glibc
-import TaskModel
+package import TaskModel
 
 /// The tasks, their secrets and the journal of events, in the SQLite database `dld.db`.
 ///

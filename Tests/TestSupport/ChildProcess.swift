@@ -1,6 +1,6 @@
 import Dispatch
 import FoundationEssentials
-import Glibc
+package import Glibc
 import Synchronization
 
 /// The exit status of a process.

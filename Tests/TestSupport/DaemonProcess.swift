@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Glibc
+package import Glibc
 import Synchronization
 
 /// The built `dld` with its own state directory, socket and download directory, and `dlctl` to control it.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Glibc
+package import Glibc
 
 /// A fault that strace(1) injects into a program's system calls. It takes effect before the call is executed, except
 /// that a stop takes effect directly after it.

@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 /// A FUSE file system that never replies when one of its files is closed, and a client of the daemon that passes such a
 /// file. Requires root, python3 and /dev/fuse.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Glibc
+package import Glibc
 
 /// A directory for one test, removed with its contents when the last reference is released.
 package final class TemporaryDirectory: Sendable {

@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// A list of the digests of files, such as the `SHA256SUMS` next to a download.
 ///

@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// The contents of the daemon's configuration file, with defaults for omitted keys.
 ///

@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// A watched directory into which files of tasks are dropped.
 package struct Watch: Sendable, Equatable {

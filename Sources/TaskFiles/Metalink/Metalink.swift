@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// The contents of a Metalink: files with their URLs and digests.
 ///

@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// A task described in a file, with its position in the file.
 package struct QueueEntry: Sendable, Equatable {

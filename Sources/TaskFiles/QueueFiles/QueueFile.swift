@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// The contents of a file of tasks.
 package struct QueueFile: Sendable, Equatable {

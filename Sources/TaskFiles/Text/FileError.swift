@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// A fault in a file written by a user, with its position.
 package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {

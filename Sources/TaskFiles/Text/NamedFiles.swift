@@ -5,6 +5,9 @@
 ///   - limit: the maximum number of bytes; a longer file is rejected.
 package typealias ReadFile = (_ path: String, _ limit: Int) throws(UnreadableFile) -> [UInt8]
 
+/// A ``ReadFile`` that any thread may call.
+package typealias SendableReadFile = @Sendable (_ path: String, _ limit: Int) throws(UnreadableFile) -> [UInt8]
+
 /// An error for a named file that cannot be read.
 package struct UnreadableFile: Error, Sendable, Equatable {
     /// The reason, including the file's path.

@@ -1,5 +1,5 @@
 import Glibc
-import TaskModel
+package import TaskModel
 
 /// The purpose of a directory or file.
 package enum PlaceUse: Sendable, Equatable {

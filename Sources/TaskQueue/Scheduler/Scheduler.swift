@@ -1,8 +1,8 @@
-import Logging
+package import Logging
 import Synchronization
 import TaskModel
-import TaskStore
-import Transfer
+package import TaskStore
+package import Transfer
 
 /// The owner of all running tasks. No other component starts tasks or records their results.
 ///

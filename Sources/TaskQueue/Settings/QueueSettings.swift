@@ -1,7 +1,7 @@
-import TaskFiles
-import TaskModel
-import TaskStore
-import Transfer
+package import TaskFiles
+package import TaskModel
+package import TaskStore
+package import Transfer
 
 /// The settings of the queue: the configuration, completed with values that depend on the daemon's environment.
 package struct QueueSettings: Sendable, Equatable {

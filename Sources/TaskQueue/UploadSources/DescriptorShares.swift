@@ -1,6 +1,6 @@
 import Glibc
 import Synchronization
-import Transfer
+package import Transfer
 
 /// Limits on the number of files that the daemon keeps open for users' uploads, per user and in total.
 package final class DescriptorShares: Sendable {

@@ -1,5 +1,5 @@
 import Synchronization
-import Transfer
+package import Transfer
 
 /// The open files that a client passed with its last `source.receive`, for the tasks that it adds next.
 package final class ReceivedFiles: Sendable, Hashable {

@@ -1,6 +1,6 @@
-import Logging
+package import Logging
 import Synchronization
-import TaskFiles
+package import TaskFiles
 import TaskModel
 
 /// A watcher of directories. It queues the files that users drop there, on behalf of each file's owner.

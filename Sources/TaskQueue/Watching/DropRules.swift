@@ -1,4 +1,4 @@
-import TaskFiles
+package import TaskFiles
 
 /// The permissions of a dropped file's owner. They are those of the same user as a client on the control socket.
 package struct DropRules: Sendable {
@@ -6,11 +6,11 @@ package struct DropRules: Sendable {
     var mayQueue: @Sendable (UInt32) -> Bool
     var isAdministrator: @Sendable (UInt32) -> Bool
     /// Reads the files that an entry names. Used only for the daemon's own user and root.
-    var readFile: @Sendable (String, Int) throws(UnreadableFile) -> [UInt8]
+    var readFile: SendableReadFile
 
     package init(
         mayQueue: @escaping @Sendable (UInt32) -> Bool, isAdministrator: @escaping @Sendable (UInt32) -> Bool,
-        readFile: @escaping @Sendable (String, Int) throws(UnreadableFile) -> [UInt8]
+        readFile: @escaping SendableReadFile
     ) {
         self.mayQueue = mayQueue
         self.isAdministrator = isAdministrator

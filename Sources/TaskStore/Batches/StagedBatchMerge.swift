@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The result of applying a staged batch.
 package struct StagedBatchOutcome: Sendable, Equatable {

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 extension TaskStore {
     /// Begins a staged batch, which ``commitStagedBatch(_:owner:prune:dryRun:quota:now:receipt:leaving:)`` applies as a

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The progress of a task.
 package struct TaskProgress: Sendable, Equatable {

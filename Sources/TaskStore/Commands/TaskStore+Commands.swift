@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The result of a command for the tasks it named; tasks that already were in the requested state are in none of the
 /// lists.

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 extension TaskStore {
     /// Makes tasks ready whose dependency has completed, and fails tasks whose dependency ended otherwise or was

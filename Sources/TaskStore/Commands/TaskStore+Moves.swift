@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The outcome of a move.
 package enum MoveOutcome: Sendable, Equatable {

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The outcome of a change to a task's specification.
 package enum UpdateOutcome: Sendable, Equatable {

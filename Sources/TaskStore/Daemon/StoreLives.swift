@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// A run of the daemon on this database, described by the task ids assigned in it.
 ///

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 extension TaskStore {
     package func rateOrders() throws(StoreError) -> RateOrders {

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The limits of the history to keep.
 package struct KeptHistory: Sendable, Equatable {

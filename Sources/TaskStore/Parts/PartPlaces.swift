@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The facts about a task that are needed when its part file is found.
 package struct PartTask: Sendable, Equatable {

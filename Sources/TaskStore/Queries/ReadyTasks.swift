@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// A task that may start, with the properties needed to choose between tasks.
 package struct ReadyTask: Sendable, Equatable {

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// A query for a page of tasks, oldest first.
 package struct PageQuery: Sendable {

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The data that the scheduler needs to start a task.
 ///

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 extension WaitingCauses {
     /// The maximum number of tasks to examine: half of them are the next to be retried, a quarter is divided among the

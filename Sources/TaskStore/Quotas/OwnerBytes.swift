@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// The SQL statements for the disk usage of owners' downloads. Each uses an index, so that its cost does not grow with
 /// the number of tasks.

@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 extension Database {
     /// Records a task's event in the transaction that makes the change.

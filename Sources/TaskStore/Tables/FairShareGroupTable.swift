@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// A fair-share group: the tasks of one owner and batch, among which the scheduler shares resources fairly. Its rows
 /// are in the table `flow`.

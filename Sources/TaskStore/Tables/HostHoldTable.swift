@@ -1,5 +1,5 @@
 import GRDB
-import TaskModel
+package import TaskModel
 
 /// A host to which no requests are made until a given time, because it asked for a delay.
 package struct HostHold: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import TaskModel
+package import TaskModel
 
 /// A task to be added to the queue.
 package struct NewTask: Sendable, Equatable {

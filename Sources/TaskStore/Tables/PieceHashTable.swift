@@ -1,6 +1,6 @@
 import FoundationEssentials
 import GRDB
-import TaskModel
+package import TaskModel
 
 extension TaskStore {
     /// Returns the digests of a task's pieces, which are not part of ``TaskRecord`` or ``TaskWork``. They are removed

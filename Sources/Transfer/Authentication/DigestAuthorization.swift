@@ -1,5 +1,5 @@
 import Crypto
-import HTTPTypes
+public import HTTPTypes
 
 /// The client side of the Digest scheme (RFC 7616 and its predecessor RFC 2617), for one challenge of a server.
 ///

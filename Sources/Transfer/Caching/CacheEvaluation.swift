@@ -1,4 +1,4 @@
-import HTTPTypes
+public import HTTPTypes
 
 /// The decisions of a private cache for one request (RFC 9111). It is a value without a clock or a store.
 public struct CacheEvaluation: Sendable {

@@ -1,5 +1,5 @@
 import Curl
-import Dispatch
+public import Dispatch
 
 /// The execution context of a request's handlers.
 ///

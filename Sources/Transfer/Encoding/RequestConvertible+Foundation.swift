@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 
 extension URL: URLConvertible {
     public func asURLText() -> String { absoluteString }

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+package import Glibc
 
 /// A POSIX access control list (acl(5)) in the format of the kernel's extended attribute.
 package struct AccessControlList: Sendable, Equatable {

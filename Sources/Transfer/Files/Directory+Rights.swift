@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+package import Glibc
 
 /// Ownership and access rights of a directory.
 extension Directory {

@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 
 /// The destination of a download's file: a path, a directory in which the server may name the file, or the result of a
 /// closure that receives the response's head.

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+package import Glibc
 
 /// A walk along a path on behalf of a user, component by component and by descriptor. The walk ends at the very file
 /// that was checked, even if the path is changed meanwhile.

@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 /// A user as the kernel identifies one, with the effective groups (credentials(7)).
 package struct UserIdentity: Sendable, Hashable {

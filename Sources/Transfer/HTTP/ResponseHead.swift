@@ -1,4 +1,4 @@
-import HTTPTypes
+public import HTTPTypes
 
 /// The status and header fields of a response.
 ///

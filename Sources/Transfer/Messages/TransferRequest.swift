@@ -1,5 +1,5 @@
 import Curl
-import HTTPTypes
+public import HTTPTypes
 
 /// A request for a transfer.
 ///

@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 
 /// The result of a data or upload request.
 public struct DataResponse<Value: Sendable>: Sendable {

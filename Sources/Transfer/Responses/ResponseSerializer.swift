@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 
 /// A converter from a response to a value of the caller's type.
 public protocol ResponseSerializer<Value>: Sendable {

@@ -1,6 +1,6 @@
 import Curl
 import Glibc
-import HTTPTypes
+public import HTTPTypes
 import Synchronization
 
 /// A retrier that repeats safe requests after temporary failures and backs off from hosts in trouble.

@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 
 /// A request whose response body is kept in memory or read as it is received.
 ///

@@ -1,6 +1,6 @@
 import Curl
 import Glibc
-import HTTPTypes
+public import HTTPTypes
 
 extension SessionManager {
     /// The header fields of requests with a ``SessionConfiguration/default`` configuration, unless they have their own:

@@ -1,4 +1,4 @@
-import Curl
+package import Curl
 import Synchronization
 
 /// A session that creates and runs tasks: the counterpart of Foundation's `URLSession`, on libcurl.

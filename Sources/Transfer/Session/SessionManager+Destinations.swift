@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 
 extension SessionManager {
     /// Returns a request to download a file.

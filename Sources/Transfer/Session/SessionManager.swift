@@ -1,4 +1,4 @@
-import HTTPTypes
+public import HTTPTypes
 import Synchronization
 
 /// A factory of requests on a session; the main entry point for most callers.

@@ -1,5 +1,5 @@
-import ArgumentParser
-import TaskModel
+public import ArgumentParser
+public import TaskModel
 
 extension TaskID: ExpressibleByArgument {
     public init?(argument: String) {
