@@ -35,7 +35,9 @@ enum SpecificationList {
                 isText = false
             }
             do {
-                tasks.append(try list.decode(TaskSpecification.self))
+                var task = try list.decode(TaskSpecification.self)
+                if let last = tasks.last { task.shareRareValues(with: last) }
+                tasks.append(task)
             } catch let error as FieldError {
                 throw FieldError(
                     field: "\(key.stringValue)[\(list.currentIndex)].\(error.field)", code: error.code,

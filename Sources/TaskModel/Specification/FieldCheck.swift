@@ -2,25 +2,19 @@ private typealias Limit = TaskSpecification.Limit
 
 /// The check of a field's value, where the value is not the default.
 struct FieldCheck: Sendable {
-    /// Throws the ``FieldError`` of an invalid value. `values` are those of `task`.
-    let run:
-        @Sendable (_ task: TaskSpecification, _ values: inout UnpackedTask, _ field: TaskField) throws(FieldError)
-            -> Void
+    /// Throws the ``FieldError`` of an invalid value.
+    let run: @Sendable (_ task: TaskSpecification, _ field: TaskField) throws(FieldError) -> Void
 
     private init(_ run: @escaping @Sendable (TaskSpecification, TaskField) throws(FieldError) -> Void) {
-        self.run = { task, _, field throws(FieldError) in try run(task, field) }
-    }
-
-    private init(text limit: Int, mayBeEmpty: Bool) {
-        run = { _, values, field throws(FieldError) in
-            guard case .text(let path, _) = field.syntax else { return }
-            try Self.checkText(values[keyPath: path], field.name, limit: limit, mayBeEmpty: mayBeEmpty)
-        }
+        self.run = run
     }
 
     /// Creates the check of a text; see ``checkText(_:_:limit:mayBeEmpty:)``.
     static func text(limit: Int, mayBeEmpty: Bool = true) -> FieldCheck {
-        FieldCheck(text: limit, mayBeEmpty: mayBeEmpty)
+        FieldCheck { task, field throws(FieldError) in
+            let text = task.withMemory(field.operations.text)
+            try checkText(text, field.name, limit: limit, mayBeEmpty: mayBeEmpty)
+        }
     }
 
     /// Checks a text's length and refuses control characters, which must not reach a request or a log.

@@ -37,8 +37,7 @@ struct FieldForm: Sendable {
     }
 
     static func flag(_ path: FieldPath<Bool>) -> Self {
-        Self(
-            syntax: .flag(path), operations: FieldOperations(path, default: false, expected: "true or false"))
+        Self(syntax: .flag(path), operations: FieldOperations(flag: path))
     }
 
     static func size(_ path: FieldPath<Int64?>) -> Self {
@@ -113,7 +112,8 @@ struct FieldForm: Sendable {
     static func pieces(_ path: FieldPath<PieceHashes?>) -> Self {
         var operations = FieldOperations(path, expected: "an object")
         // Base64 needs no JSON escapes, for which sizes are doubled.
-        operations.textSize = { values in values[keyPath: path].map { ($0.hashes.count / 3 * 4 + 100) / 2 } ?? 0 }
+        let place = FieldPlace(path)
+        operations.textSize = { place.get($0).map { ($0.hashes.count / 3 * 4 + 100) / 2 } ?? 0 }
         return Self(syntax: .none, operations: operations, isObject: true)
     }
 

@@ -124,7 +124,7 @@ public struct TaskChanges: Sendable, Equatable {
     package mutating func set(_ field: TaskField, to values: inout UnpackedTask) {
         note(field, isChanged: true, isReset: false)
         var own = self.values
-        field.operations.copy(&values, &own)
+        values.withMemory { field.operations.copy($0, &own) }
         self.values = own
     }
 
@@ -143,9 +143,9 @@ public struct TaskChanges: Sendable, Equatable {
 
     /// The first field whose value is valid for a single task only. Resetting a field is valid for any number of tasks.
     public var fieldOfOneTask: String? {
-        var values = values
+        let set = task.setFields
         return TaskField.changeable.first { field in
-            field.key?.isOfOneEntry == true && fields.contains(field) && field.operations.isSet(&values)
+            field.key?.isOfOneEntry == true && fields.contains(field) && set.contains(field)
         }?.name
     }
 
@@ -168,11 +168,13 @@ public struct TaskChanges: Sendable, Equatable {
     ///
     /// - Parameter specification: the specification, including its secrets.
     public func applied(to specification: TaskSpecification) -> TaskSpecification {
-        var (values, changed) = (values, UnpackedTask(specification))
+        var changed = UnpackedTask(specification)
         if startAt != nil { changed.details.startAtText = nil }
         if user == .takeBack { changed.details.password = nil }
         if checksum != nil { changed.details.checksumURL = nil }
-        for field in fields { field.operations.copy(&values, &changed) }
+        task.withMemory { values in
+            for field in fields { field.operations.copy(values, &changed) }
+        }
         return changed.packed
     }
 }
@@ -213,12 +215,13 @@ extension TaskChanges: Codable {
     /// Encodes only the fields that change.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: AnyKey.self)
-        var values = values
-        for field in fields {
-            if resetFields.contains(field) {
-                try container.encodeNil(forKey: field.jsonKey)
-            } else {
-                try field.operations.encode(&values, &container, field.jsonKey)
+        try task.withMemory { values in
+            for field in fields {
+                if resetFields.contains(field) {
+                    try container.encodeNil(forKey: field.jsonKey)
+                } else {
+                    try field.operations.encode(values, &container, field.jsonKey)
+                }
             }
         }
     }

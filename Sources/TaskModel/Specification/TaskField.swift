@@ -194,12 +194,6 @@ package final class TaskField: Sendable {
         + changeable.filter { !changeHelpOrder.contains($0.name) }
     /// The fields of a task's JSON.
     package static let ofJSON = all.filter { !isOfDaemon($0) }
-    /// The fields of the JSON of a task that is plain; see ``TaskSpecification/isPlain``.
-    static let ofPlainTasks = ["kind", "url", "output", "directory", "priority", "batch", "key"].compactMap {
-        named($0)
-    }
-    /// The fields of ``TaskSecrets`` beside the URL.
-    static let ofSecrets = all.filter { $0.secrecy != .none && !$0.isRequired }
 
     private static func isOfDaemon(_ field: TaskField) -> Bool { field.index >= all.count - ofDaemon.count }
 
@@ -212,15 +206,4 @@ package final class TaskField: Sendable {
     package static let changeable =
         changeOrder.compactMap { named($0) }
         + all.filter { $0.change != nil && !changeOrder.contains($0.name) }
-
-    /// Returns the fields whose values differ from the defaults.
-    ///
-    /// - Parameter values: values as they were unpacked; those of a plain task have no rarely used ones.
-    package static func set(in values: inout UnpackedTask) -> TaskFieldSet {
-        var set = TaskFieldSet()
-        for field in values.task.isPlain ? ofPlainTasks : all where field.operations.isSet(&values) {
-            set.insert(field)
-        }
-        return set
-    }
 }

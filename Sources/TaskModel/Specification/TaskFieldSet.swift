@@ -16,6 +16,14 @@ package struct TaskFieldSet: Sendable, Equatable {
 
     package func contains(_ field: TaskField) -> Bool { bits & (1 << UInt64(field.index)) != 0 }
 
+    mutating func formUnion(_ other: TaskFieldSet) { bits |= other.bits }
+
+    func union(_ other: TaskFieldSet) -> TaskFieldSet {
+        var result = self
+        result.formUnion(other)
+        return result
+    }
+
     func isDisjoint(with other: TaskFieldSet) -> Bool { bits & other.bits == 0 }
 
     func intersection(_ other: TaskFieldSet) -> TaskFieldSet {
@@ -29,14 +37,43 @@ package struct TaskFieldSet: Sendable, Equatable {
         result.bits &= ~other.bits
         return result
     }
+
+    /// Returns the fields of this set whose values differ from the defaults.
+    func set(in values: TaskMemory) -> TaskFieldSet {
+        var result = TaskFieldSet()
+        for field in self where field.operations.isSet(values) { result.insert(field) }
+        return result
+    }
 }
 
 extension TaskFieldSet {
+    static let ofDownloads = TaskFieldSet(TaskField.all.filter { $0.kinds.only == .download })
     static let ofUploads = TaskFieldSet(TaskField.all.filter { $0.kinds.only == .upload })
+    /// The fields of a task's JSON.
+    static let ofJSON = TaskFieldSet(TaskField.ofJSON)
+    /// The fields that the JSON of a task always has.
+    static let required = TaskFieldSet(TaskField.all.filter(\.isRequired))
+    /// The fields of ``TaskSecrets`` beside the URL.
+    static let ofSecrets = TaskFieldSet(TaskField.all.filter { $0.secrecy != .none && !$0.isRequired })
+    /// The fields with a check of their own.
+    static let checked = TaskFieldSet(TaskField.all.filter { $0.check != nil })
+    /// The fields whose values are in ``DetailValues``.
+    static let rare = TaskFieldSet(TaskField.all.filter { $0.operations.location?.isRare ?? true })
+    /// The fields whose values are in ``TaskSpecification`` itself.
+    static let common = TaskFieldSet(TaskField.all).subtracting(.rare)
     /// The fields that have a meaning only where a request uses HTTP.
     static let ofHTTP = TaskFieldSet(TaskField.all.filter { $0.schemes != .all })
     /// The fields that have a meaning only where the URL itself uses HTTP.
     static let ofHTTPTargets = TaskFieldSet(TaskField.all.filter { $0.schemes == .httpTarget })
+}
+
+extension TaskSpecification {
+    /// The fields whose values differ from the defaults.
+    package var setFields: TaskFieldSet {
+        let common = withMemory { TaskFieldSet.common.set(in: $0) }
+        guard let details else { return common }
+        return common.union(details.fields)
+    }
 }
 
 extension TaskFieldSet: Sequence, IteratorProtocol {

@@ -17,17 +17,21 @@ public struct TaskSecrets: Sendable, Equatable {
 
     private var values: DetailValues {
         get { details?.values ?? .default }
-        set { details = newValue == .default ? nil : Details(newValue) }
+        set { details = Details.holding(newValue, sharing: details) }
     }
 
-    fileprivate var unpacked: UnpackedTask {
+    /// A task with the secret values.
+    fileprivate var task: TaskSpecification {
         get {
-            var unpacked = UnpackedTask(TaskSpecification(url: url ?? ""))
-            unpacked.details = values
-            return unpacked
+            var task = TaskSpecification(url: url ?? "")
+            task.details = details
+            return task
         }
-        set { values = newValue.details }
+        set { details = newValue.details }
     }
+
+    /// The fields of the secret values.
+    fileprivate var fields: TaskFieldSet { details?.fields.intersection(.ofSecrets) ?? TaskFieldSet() }
 
     /// A secret text; `nil` for none.
     public subscript(dynamicMember path: WritableKeyPath<DetailValues, String?>) -> String? {
@@ -49,22 +53,21 @@ extension TaskSecrets: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: AnyKey.self)
         self.init()
-        var values = unpacked
+        var values = UnpackedTask(task)
         for key in container.allKeys {
             guard let field = TaskField.named(key.stringValue), field.secrecy != .none else { continue }
             try field.operations.decode(container, key, &values)
         }
         url = try container.decodeIfPresent(String.self, forKey: AnyKey(stringValue: "url"))
-        unpacked = values
+        task = values.packed
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: AnyKey.self)
         try container.encodeIfPresent(url, forKey: AnyKey(stringValue: "url"))
         if isOfURLAlone { return }
-        var values = unpacked
-        for field in TaskField.ofSecrets where field.operations.isSet(&values) {
-            try field.operations.encode(&values, &container, field.jsonKey)
+        try task.withMemory { values in
+            for field in fields { try field.operations.encode(values, &container, field.jsonKey) }
         }
     }
 }
@@ -77,21 +80,30 @@ extension TaskSpecification {
             secrets.url = url
             url = redactedURL
         }
-        if isPlain { return secrets }
-        var full = UnpackedTask(self)
-        var (shown, hidden) = (full, UnpackedTask(TaskSpecification(url: "")))
-        for field in TaskField.ofSecrets where field.operations.isSet(&full) {
-            if field.secrecy == .value {
-                field.operations.reset(&shown)
-            } else {
-                field.operations.redact(&shown)
-                guard field.operations.differs(&full, &shown) else { continue }
+        let fields = secretFields
+        if fields.isEmpty { return secrets }
+        var (shown, hidden) = (UnpackedTask(self), UnpackedTask(TaskSpecification(url: "")))
+        withMemory { full in
+            for field in fields {
+                field.operations.copy(full, &hidden)
+                if field.secrecy == .value { field.operations.reset(&shown) } else { field.operations.redact(&shown) }
             }
-            field.operations.copy(&full, &hidden)
         }
         self = shown.packed
-        secrets.unpacked = hidden
+        secrets.task = hidden.packed
         return secrets
+    }
+
+    /// The rarely used fields whose values are or contain secrets.
+    private var secretFields: TaskFieldSet {
+        var secret = TaskFieldSet()
+        guard let fields = details?.fields.intersection(.ofSecrets), !fields.isEmpty else { return secret }
+        withMemory { values in
+            for field in fields where field.secrecy == .value || field.operations.hasSecrets(values) {
+                secret.insert(field)
+            }
+        }
+        return secret
     }
 
     /// Returns the URL without its secrets. Text that is not a valid URL becomes `REDACTED`.
@@ -103,10 +115,9 @@ extension TaskSpecification {
     public mutating func restore(_ secrets: TaskSecrets) {
         if let full = secrets.url { url = full }
         if secrets.isOfURLAlone { return }
-        var hidden = secrets.unpacked
         var values = UnpackedTask(self)
-        for field in TaskField.ofSecrets where field.operations.isSet(&hidden) {
-            field.operations.copy(&hidden, &values)
+        secrets.task.withMemory { hidden in
+            for field in secrets.fields { field.operations.copy(hidden, &values) }
         }
         self = values.packed
     }

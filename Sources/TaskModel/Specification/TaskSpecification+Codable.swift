@@ -28,10 +28,9 @@ extension TaskSpecification: Codable {
             try container.encode(url, forKey: AnyKey(stringValue: "url"))
             return
         }
-        var values = UnpackedTask(self)
-        let fields = isPlain ? TaskField.ofPlainTasks : TaskField.ofJSON
-        for field in fields where field.operations.isSet(&values) || field.isRequired {
-            try field.operations.encode(&values, &container, field.jsonKey)
+        let fields = setFields.union(.required).intersection(.ofJSON)
+        try withMemory { values in
+            for field in fields { try field.operations.encode(values, &container, field.jsonKey) }
         }
     }
 }

@@ -4,8 +4,7 @@ extension TaskSpecification {
     /// - Parameter nestsDirectory: Whether the entry's directory is relative to the directory of `options`.
     package func filled(from options: TaskSpecification, nestsDirectory: Bool = false) -> TaskSpecification {
         if options.isURLAlone { return self }
-        var source = UnpackedTask(options)
-        if isPlain, kind == .download, source.fillsPlainDownloads(), speaksHTTP {
+        if isPlain, kind == .download, options.fillsPlainDownloads, speaksHTTP {
             // Copying `options` lets up to a million tasks share its `Details` object.
             var task = options
             task.url = url
@@ -16,12 +15,13 @@ extension TaskSpecification {
             task.directory = joined(with: options, nests: nestsDirectory)
             return task
         }
-        let offered = TaskField.set(in: &source)
-        var target = UnpackedTask(self)
-        let own = TaskField.set(in: &target)
+        let (own, offered) = (setFields, options.setFields)
         // HTTP-only options apply only to tasks that use HTTP.
         let usable = speaksHTTP ? offered : offered.subtracting(.ofHTTP)
-        for field in usable where field.isTaken(by: kind, having: own) { field.operations.copy(&source, &target) }
+        var target = UnpackedTask(self)
+        options.withMemory { source in
+            for field in usable where field.isTaken(by: kind, having: own) { field.operations.copy(source, &target) }
+        }
         var task = target.packed
         if kind == .download { task.directory = joined(with: options, nests: nestsDirectory) }
         // The digest in a Metalink replaces the list of digests.
@@ -58,19 +58,18 @@ extension TaskFieldSet {
     fileprivate static func of(_ group: TaskField.Filling.Group) -> TaskFieldSet { groups[group] ?? TaskFieldSet() }
 }
 
-extension UnpackedTask {
-    /// Returns whether these options are values that every plain HTTP download takes.
-    fileprivate mutating func fillsPlainDownloads() -> Bool {
-        guard task.kind == .download else { return false }
-        for field in TaskField.notCopied where field.operations.isSet(&self) { return false }
-        return true
+extension TaskSpecification {
+    /// Whether these options are values that every plain HTTP download takes.
+    fileprivate var fillsPlainDownloads: Bool {
+        kind == .download && (details?.fields.isDisjoint(with: .notCopied) ?? true)
     }
 }
 
-extension TaskField {
+extension TaskFieldSet {
     /// The fields that a plain download does not take by a mere copy of all values.
-    fileprivate static let notCopied = all.filter { field in
-        field.name == "metalink" || field.kinds.only == .upload
-            || field.filling == .never && !["kind", "url", "output", "key", "now"].contains(field.name)
-    }
+    fileprivate static let notCopied = TaskFieldSet(
+        TaskField.all.filter { field in
+            field.name == "metalink" || field.kinds.only == .upload
+                || field.filling == .never && !["kind", "url", "output", "key", "now"].contains(field.name)
+        })
 }

@@ -33,17 +33,6 @@ public struct TaskSpecification: Sendable, Equatable {
     }
 }
 
-/// A reference-counted box that all copies of a specification share.
-@usableFromInline
-final class Details: Sendable, Equatable {
-    @usableFromInline let values: DetailValues
-
-    init(_ values: DetailValues) { self.values = values }
-
-    @usableFromInline
-    static func == (one: Details, other: Details) -> Bool { one === other || one.values == other.values }
-}
-
 // MARK: - Rarely used options
 
 extension TaskSpecification {
@@ -54,7 +43,15 @@ extension TaskSpecification {
     mutating func change(_ body: (inout DetailValues) throws -> Void) rethrows {
         var values = details?.values ?? .default
         try body(&values)
-        details = values == .default ? nil : Details(values)
+        details = Details.holding(values, sharing: details)
+    }
+
+    /// Whether the options covered by ``isPlain`` are those of another task.
+    package func hasRareValues(of other: TaskSpecification) -> Bool { details == other.details }
+
+    /// Shares the memory of the options covered by ``isPlain`` with another task that has the same.
+    package mutating func shareRareValues(with other: TaskSpecification) {
+        if hasRareValues(of: other) { details = other.details }
     }
 
     public subscript<Value>(dynamicMember path: WritableKeyPath<DetailValues, Value>) -> Value {
@@ -110,26 +107,23 @@ extension TaskSpecification {
     public func check() throws(FieldError) -> TaskAddress {
         let address = try TaskAddress(parsing: url)
         if isURLAlone { return address }
-        var values = UnpackedTask(self)
-        let fields = TaskField.set(in: &values)
-        for field in fields where !field.kinds.contains(kind) {
+        let fields = setFields
+        for field in fields.intersection(kind == .download ? .ofUploads : .ofDownloads) {
             if let refusal = field.kinds.refusal { throw FieldError(field: field.name, message: refusal) }
         }
         if kind == .upload {
             guard let file = self.file, file.utf8.first == UInt8(ascii: "/") else {
                 throw FieldError(field: "file", message: "give the absolute path of the file to upload")
             }
-            try check(fields.intersection(.ofUploads), &values)
+            try check(fields.intersection(.ofUploads))
         }
         try refuseFieldsOfHTTP(fields, address)
-        try check(fields.subtracting(.ofUploads), &values)
+        try check(fields.subtracting(.ofUploads))
         return address
     }
 
-    private func check(_ fields: TaskFieldSet, _ values: inout UnpackedTask) throws(FieldError) {
-        for field in fields {
-            if let check = field.check { try check.run(self, &values, field) }
-        }
+    private func check(_ fields: TaskFieldSet) throws(FieldError) {
+        for field in fields.intersection(.checked) { try field.check?.run(self, field) }
     }
 
     /// Refuses HTTP-only options where no HTTP request is made, instead of ignoring them silently.
@@ -143,9 +137,8 @@ extension TaskSpecification {
 
     /// Whether at least one URL uses HTTP: the URL itself, a mirror, or the list of digests.
     package var speaksHTTP: Bool {
-        ([url, self.checksumURL].compactMap(\.self) + self.mirrors).contains {
-            (try? TaskAddress(parsing: $0))?.isHTTP == true
-        }
+        func usesHTTP(_ url: String) -> Bool { (try? TaskAddress(parsing: url))?.isHTTP == true }
+        return usesHTTP(url) || self.checksumURL.map(usesHTTP) ?? false || self.mirrors.contains(where: usesHTTP)
     }
 
     /// Splits a header line.

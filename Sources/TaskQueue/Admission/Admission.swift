@@ -218,7 +218,7 @@ struct Admission {
     private func settleDirectory(_ specification: inout TaskSpecification, owner: UInt32) throws(FieldError) {
         specification.directory = try DownloadPlace.settled(
             specification.directory, isShared: specification.shared, owner: owner, settings: settings)
-        specification.shared = false
+        if specification.shared { specification.shared = false }
         if owner == caller.uid, !DownloadPlace.isOwn(specification.directory) { recordGroups(&specification) }
     }
 

@@ -1,25 +1,34 @@
 import GRDB
+import GRDBSQLite
 import TaskModel
 
 /// A reader that validates the types of a row's values. A value of the wrong type is an error, while GRDB's own
 /// conversion would end the process.
+///
+/// It reads the columns from SQLite itself, which takes a fraction of the time of GRDB's generic conversion.
 struct RowReader {
-    let row: Row
+    /// The statement, which stands at the row.
+    private let handle: OpaquePointer
+
+    fileprivate init(_ statement: Statement) { handle = statement.sqliteStatement }
 
     private func damaged(_ index: Int) -> StoreError {
         .corrupt("a row has a value of the wrong type in column \(index)")
     }
 
-    private func value(_ index: Int) throws(StoreError) -> DatabaseValue {
-        guard index < row.count else { throw damaged(index) }
-        return row[index]
+    /// Returns whether the column has a value.
+    ///
+    /// - Throws: ``StoreError/corrupt(_:)`` for a value that is not of the type.
+    private func has(_ type: Int32, _ index: Int) throws(StoreError) -> Bool {
+        switch sqlite3_column_type(handle, Int32(index)) {
+        case type: true
+        case SQLITE_NULL: false
+        default: throw damaged(index)
+        }
     }
 
     func integerOrNil(_ index: Int) throws(StoreError) -> Int64? {
-        let value = try value(index)
-        if value.isNull { return nil }
-        guard case .int64(let integer) = value.storage else { throw damaged(index) }
-        return integer
+        try has(SQLITE_INTEGER, index) ? sqlite3_column_int64(handle, Int32(index)) : nil
     }
 
     func integer(_ index: Int) throws(StoreError) -> Int64 {
@@ -34,17 +43,18 @@ struct RowReader {
 
     /// Returns a sum by SQLite's `total`, which is a floating-point number and 0 if there are no rows.
     func whole(_ index: Int) throws(StoreError) -> Int {
-        guard case .double(let double) = try value(index).storage, let whole = Int(exactly: double) else {
-            throw damaged(index)
-        }
+        guard try has(SQLITE_FLOAT, index),
+            let whole = Int(exactly: sqlite3_column_double(handle, Int32(index)))
+        else { throw damaged(index) }
         return whole
     }
 
     func textOrNil(_ index: Int) throws(StoreError) -> String? {
-        let value = try value(index)
-        if value.isNull { return nil }
-        guard case .string(let text) = value.storage else { throw damaged(index) }
-        return text
+        guard try has(SQLITE_TEXT, index) else { return nil }
+        // The bytes are absent only where memory is short. The length is known once the text is.
+        guard let bytes = sqlite3_column_text(handle, Int32(index)) else { throw damaged(index) }
+        let count = Int(sqlite3_column_bytes(handle, Int32(index)))
+        return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
 
     func text(_ index: Int) throws(StoreError) -> String {
@@ -53,10 +63,11 @@ struct RowReader {
     }
 
     func bytesOrNil(_ index: Int) throws(StoreError) -> [UInt8]? {
-        let value = try value(index)
-        if value.isNull { return nil }
-        guard case .blob(let data) = value.storage else { throw damaged(index) }
-        return [UInt8](data)
+        guard try has(SQLITE_BLOB, index) else { return nil }
+        // An empty value has no bytes.
+        let bytes = sqlite3_column_blob(handle, Int32(index))
+        return [UInt8](
+            UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, Int32(index)))))
     }
 
     func word<Word: RawRepresentable<String>>(_ index: Int) throws(StoreError) -> Word {
@@ -106,8 +117,10 @@ extension Database {
         _ sql: String, _ arguments: StatementArguments = StatementArguments(), _ decode: (RowReader) throws -> Value
     ) throws -> [Value] {
         var values: [Value] = []
-        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
-        while let row = try cursor.next() { values.append(try decode(RowReader(row: row))) }
+        let statement = try cachedStatement(sql: sql)
+        let cursor = try Row.fetchCursor(statement, arguments: arguments)
+        let row = RowReader(statement)
+        while try cursor.next() != nil { values.append(try decode(row)) }
         return values
     }
 
@@ -119,9 +132,11 @@ extension Database {
         _ decode: (RowReader) throws -> Value
     ) throws -> [Value] {
         var (values, total) = ([] as [Value], 0 as Int64)
-        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
-        while total < limit, let row = try cursor.next() {
-            let value = try decode(RowReader(row: row))
+        let statement = try cachedStatement(sql: sql)
+        let cursor = try Row.fetchCursor(statement, arguments: arguments)
+        let row = RowReader(statement)
+        while total < limit, try cursor.next() != nil {
+            let value = try decode(row)
             total = total.addingClamped(bytes(value))
             values.append(value)
         }
@@ -131,9 +146,10 @@ extension Database {
     func firstRow<Value>(
         _ sql: String, _ arguments: StatementArguments = StatementArguments(), _ decode: (RowReader) throws -> Value
     ) throws -> Value? {
-        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
-        guard let row = try cursor.next() else { return nil }
-        return try decode(RowReader(row: row))
+        let statement = try cachedStatement(sql: sql)
+        let cursor = try Row.fetchCursor(statement, arguments: arguments)
+        guard try cursor.next() != nil else { return nil }
+        return try decode(RowReader(statement))
     }
 }
 

@@ -33,3 +33,22 @@ enum StoredJSON {
         secrets.isEmpty ? nil : try encode(secrets)
     }
 }
+
+extension String {
+    /// Returns whether the text contains the bytes of another. `contains(_:)` takes many times as long.
+    func hasBytes(of other: String) -> Bool {
+        var (text, other) = (self, other)
+        return text.withUTF8 { text in
+            other.withUTF8 { other in
+                guard let first = other.first else { return true }
+                var rest = text[...]
+                while let start = rest.firstIndex(of: first) {
+                    rest = rest[start...]
+                    if rest.starts(with: other) { return true }
+                    rest = rest.dropFirst()
+                }
+                return false
+            }
+        }
+    }
+}

@@ -67,7 +67,7 @@ struct StoredEntry: Equatable {
     /// applying a file again does not postpone the start.
     mutating func keepStart(of known: StoredEntry) throws(StoreError) {
         guard let known = known.specification, let specification, specification != known,
-            specification.contains("\"startAtText\"")
+            specification.hasBytes(of: "\"startAtText\"")
         else { return }
         let before = try StoredJSON.decode(TaskSpecification.self, from: known)
         var asked = try StoredJSON.decode(TaskSpecification.self, from: specification)
@@ -83,6 +83,7 @@ struct StoredEntry: Equatable {
 
         mutating func text(of asked: TaskSpecification) throws(StoreError) -> String? {
             if asked.isPlain { return nil }
+            if let last, last.rest.hasRareValues(of: asked) { return last.text }
             var rest = asked
             rest.kind = .download
             rest.url = ""
@@ -93,7 +94,6 @@ struct StoredEntry: Equatable {
             rest.key = nil
             if rest.pieceHashes != nil { rest.pieceHashes = nil }
             if rest.isPlain { return nil }
-            if let last, last.rest == rest { return last.text }
             let text = try StoredJSON.encode(rest)
             last = (rest, text)
             return text

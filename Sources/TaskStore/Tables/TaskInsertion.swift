@@ -30,7 +30,7 @@ struct FreshTask {
         self.standing = standing
         self.secrets = secrets
         // The specification is decoded only if it contains a dependency, because few tasks have one.
-        if entry.specification?.contains("\"afterTask\"") == true { afterTask = try entry.decoded().afterTask }
+        if entry.specification?.hasBytes(of: "\"afterTask\"") == true { afterTask = try entry.decoded().afterTask }
     }
 }
 
