@@ -67,15 +67,6 @@ extension TaskFieldSet {
     static let ofHTTPTargets = TaskFieldSet(TaskField.all.filter { $0.schemes == .httpTarget })
 }
 
-extension TaskSpecification {
-    /// The fields whose values differ from the defaults.
-    package var setFields: TaskFieldSet {
-        let common = withMemory { TaskFieldSet.common.set(in: $0) }
-        guard let details else { return common }
-        return common.union(details.fields)
-    }
-}
-
 extension TaskFieldSet: Sequence, IteratorProtocol {
     package mutating func next() -> TaskField? {
         guard bits != 0 else { return nil }
