@@ -10,7 +10,7 @@ enum AnswerFault {
             path = context.codingPath
         default: break
         }
-        guard !path.isEmpty else { return "it is not the JSON that was expected" }
+        guard !path.isEmpty else { return "it is not the expected JSON" }
         return path.reduce("") { text, key in
             if let index = key.intValue { return text + "[\(index)]" }
             return text.isEmpty ? key.stringValue : text + "." + key.stringValue

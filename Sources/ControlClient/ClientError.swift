@@ -27,14 +27,14 @@ extension ClientError: CustomStringConvertible {
         switch self {
         case .noDaemon(let paths, let code):
             "no daemon answers on \(paths.joined(separator: " or ")) (\(Self.text(of: code)))"
-        case .notPermitted(let path): "\(path) may not be opened by this user"
+        case .notPermitted(let path): "this user may not open \(path)"
         case .unusablePath(let path):
-            "a socket's path has 1 to \(SocketPath.maximumLength) bytes; this one has \(path.utf8.count)"
+            "a socket's path must have 1 to \(SocketPath.maximumLength) bytes; this one has \(path.utf8.count)"
         case .rpc(let error): error.message
         case .connectionLost(let path): "the daemon on \(path) closed the connection before it answered"
         case .timedOut: "the daemon did not answer in time"
-        case .callTooLong(let bytes): "the call has \(bytes) bytes; at most \(MessageLimits.lineLength) fit into one"
-        case .malformedAnswer(let message): "the daemon's answer makes no sense: \(message)"
+        case .callTooLong(let bytes): "the request has \(bytes) bytes; the maximum is \(MessageLimits.lineLength)"
+        case .malformedAnswer(let message): "the daemon sent an invalid response: \(message)"
         }
     }
 

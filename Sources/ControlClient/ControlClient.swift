@@ -106,7 +106,7 @@ public final class ControlClient {
         do {
             line = Array(try encoder.encode(request))
         } catch {
-            throw .malformedAnswer("the call cannot be written as JSON")
+            throw .malformedAnswer("the request cannot be encoded as JSON")
         }
         guard line.count <= MessageLimits.lineLength else { throw .callTooLong(bytes: line.count) }
         try channel.send(line, until: limit(isUnlimited: unlimited))

@@ -109,7 +109,7 @@ final class LineChannel {
                 start = 0
             }
             searched = buffer.count
-            guard buffer.count <= Self.answerLimit else { throw .malformedAnswer("a line has no end") }
+            guard buffer.count <= Self.answerLimit else { throw .malformedAnswer("a line is too long") }
             try fill(until: deadline)
         }
     }

@@ -56,7 +56,7 @@ public struct IncomingRequest: Decodable, Sendable {
         } catch let error as DecodingError {
             return .failure(RPCError(fieldError(error)))
         } catch {
-            return .failure(RPCError(FieldError(field: "params", message: "holds a number out of range")))
+            return .failure(RPCError(FieldError(field: "params", message: "contains a number out of range")))
         }
     }
 

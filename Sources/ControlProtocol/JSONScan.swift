@@ -24,9 +24,9 @@ public struct JSONScan {
             switch self {
             case .notJSON(let offset): "is not JSON (byte \(offset + 1))"
             case .notText(let offset): "is not UTF-8 text (byte \(offset + 1))"
-            case .tooDeep: "holds arrays and objects that nest deeper than \(MessageLimits.nesting)"
-            case .tooManyValues: "holds more than \(MessageLimits.values) values and keys"
-            case .duplicateKey(let key): "gives the key \(printable(key)) twice in one object"
+            case .tooDeep: "nests arrays and objects deeper than \(MessageLimits.nesting) levels"
+            case .tooManyValues: "contains more than \(MessageLimits.values) values and keys"
+            case .duplicateKey(let key): "contains the key \(printable(key)) twice in one object"
             }
         }
     }

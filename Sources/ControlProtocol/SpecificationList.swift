@@ -19,7 +19,7 @@ enum SpecificationList {
         var tasks: [TaskSpecification] = []
         if let count = list.count {
             guard count <= maximumCount else {
-                throw FieldError(field: key.stringValue, message: "are more than \(maximumCount) in one call")
+                throw FieldError(field: key.stringValue, message: "contains more than \(maximumCount) tasks")
             }
             tasks.reserveCapacity(count)
         }
@@ -49,7 +49,7 @@ enum SpecificationList {
                     continue
                 }
                 throw FieldError(
-                    field: "\(key.stringValue)[\(list.currentIndex)]", message: "must be an object, or a URL as a text")
+                    field: "\(key.stringValue)[\(list.currentIndex)]", message: "must be an object or a URL string")
             }
         }
         return tasks

@@ -63,7 +63,7 @@ extension ConnectionStateMachine {
         if reply.room != nil {
             guard ahead == nil, decoder.count == 0, !isInputClosed else {
                 end()
-                return refuse("nothing may follow source.receive until it is answered", releasing: ticket)
+                return refuse("no request may follow source.receive before its response", releasing: ticket)
             }
             request = .receivingFiles
         }

@@ -158,7 +158,7 @@ struct ConnectionStateMachine {
         case .filesRefused:
             guard !isOver else { return .none }
             stopAccepting()
-            return refuse("open files may follow the answer to source.receive alone")
+            return refuse("open files may be passed only after the response to source.receive")
 
         case .pageRequested, .pageGranted, .pageReturned, .pageRead, .subscriptionEnded:
             return subscriptionEvent(event)

@@ -35,7 +35,7 @@ extension ControlHandler {
     package func receive(
         _ parameters: SourceReceiveParameters, from peer: Peer
     ) -> Result<DescriptorShares.Reservation, RPCError> {
-        .failure(.invalidRequest("no files are received here"))
+        .failure(.invalidRequest("files cannot be passed on this connection"))
     }
 
     package func prepare(_ command: Command, from peer: Peer) -> PreparedCommand {

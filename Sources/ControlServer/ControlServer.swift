@@ -90,7 +90,7 @@ package actor ControlServer {
             await shutdown()
             throw error
         }
-        logger.debug("control sockets accept", metadata: ["sockets": "\(configuration.sockets.count)"])
+        logger.debug("control sockets are listening", metadata: ["sockets": "\(configuration.sockets.count)"])
     }
 
     private func listen(_ eventLoop: any EventLoop, _ arrivals: ArrivalHandler.Announced) throws {
@@ -132,7 +132,7 @@ package actor ControlServer {
         guard isQuiet == true else {
             // The tasks would report to an event loop that no longer exists, so the group is not shut down. The process
             // is about to exit anyway.
-            logger.warning("requests were still being carried out when the control server ended")
+            logger.warning("requests were still in progress when the control server stopped")
             await running.front?.stop()
             return
         }

@@ -33,7 +33,7 @@ final class DescriptorReceiver {
         self.ended = ended
         let receiver = NIOLoopBound(self, eventLoop: eventLoop)
         deadline = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { [self] in
-            end(.failed("no message with \(room.count) open files came after the answer to source.receive"))
+            end(.failed("no message with \(room.count) open files followed the response to source.receive"))
         }
         link.hold { [delivery] connection in
             delivery.start(with: connection) { outcome in

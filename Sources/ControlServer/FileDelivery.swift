@@ -82,7 +82,7 @@ final class FileDelivery: @unchecked Sendable {
     }
 
     private func failCount(_ count: Int) {
-        finish(.failed("expected one line feed with \(room.count) open files, and got \(count) files"))
+        finish(.failed("expected one line feed with \(room.count) open files, but got \(count) files"))
     }
 
     // MARK: - Steps
@@ -112,8 +112,8 @@ final class FileDelivery: @unchecked Sendable {
             if error.errno == EAGAIN { return tryAgain(connection) }
             return finish(
                 .failed(
-                    "the daemon's process that receives open files does not answer (\(error)): ask the administrator "
-                        + "to restart the daemon, or for uploads.roots"))
+                    "the daemon's process that receives open files does not respond (\(error)): ask the administrator "
+                        + "to restart the daemon or to set uploads.roots"))
         }
         connection.setShared(true)
         step = .report(own, connection)
@@ -209,8 +209,8 @@ final class FileDelivery: @unchecked Sendable {
         guard attempt < Self.attempts else {
             return finish(
                 .failed(
-                    "the open files were not taken: files that you passed before, on FUSE or the like, keep too many "
-                        + "processes waiting for their file system to close them; end it, and try again"))
+                    "the open files were not accepted: too many processes of the daemon wait for a file system, such as FUSE, "
+                        + "to close files that you passed before; unmount it and try again"))
         }
         Self.queue.asyncAfter(deadline: .now() + Self.pause) { [self] in
             guard case .message = step else { return }

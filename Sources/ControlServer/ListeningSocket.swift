@@ -40,11 +40,11 @@ package enum ListeningSocketError: Error, Equatable, CustomStringConvertible {
         case .invalidPath(let path):
             "the socket's path must be absolute and without zero bytes: \(path.debugDescription)"
         case .pathTooLong(let path):
-            "the socket's path is \(path.utf8.count) bytes long; the system takes "
+            "the socket's path is \(path.utf8.count) bytes long; the maximum is "
                 + "\(ListeningSocketPath.maximumLength): \(path)"
         case .notASocket(let path): "\(path) exists and is not a socket; remove it or choose another path"
         case .inUse(let path):
-            "the socket \(path) is in use: another daemon may answer there; stop it, or choose another --socket"
+            "the socket \(path) is in use: another daemon may use it; stop it, or choose another --socket"
         case .notListening(let descriptor): "descriptor \(descriptor) is not a listening Unix stream socket"
         case .system(let call, let path, let errno): "\(call) \(path): \(String(cString: strerror(errno)))"
         }

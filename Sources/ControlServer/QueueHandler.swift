@@ -94,9 +94,9 @@ package struct QueueHandler: ControlHandler {
             return .failure(
                 .refused(
                     .quota,
-                    "the daemon holds as many open files for uploads as it may "
-                        + "(\(DescriptorShares.perUser) of one user); try again when some have been sent, "
-                        + "or ask the administrator for uploads.roots"
+                    "the daemon cannot hold more open files for uploads "
+                        + "(at most \(DescriptorShares.perUser) per user); try again when some uploads have ended, "
+                        + "or ask the administrator to set uploads.roots"
                 ))
         }
         return .success(room)
@@ -120,7 +120,8 @@ package struct QueueHandler: ControlHandler {
     private func prepare(_ parameters: QueuePutParameters, _ caller: Caller) throws -> TaskQueue.PreparedEntries {
         guard parameters.entries.count <= QueuePutParameters.maximumEntries else {
             throw RPCError(
-                FieldError(field: "entries", message: "are more than \(QueuePutParameters.maximumEntries) in one call"))
+                FieldError(field: "entries", message: "contains more than \(QueuePutParameters.maximumEntries) entries")
+            )
         }
         return try queue.prepare(parameters.entries, by: caller)
     }
@@ -201,17 +202,17 @@ package struct QueueHandler: ControlHandler {
             try await queue.attach(parameters.descriptor, to: parameters.id, by: caller)
             return Acknowledgement()
         case .sourceReceive:
-            throw RPCError.invalidRequest("files need a connection of their own")
+            throw RPCError.invalidRequest("files must be passed on a connection of their own")
         case .daemonStatus: return try await status(caller)
         case .daemonLimits(let parameters): return try await limits(parameters, caller)
         case .daemonReload:
-            try Self.require(caller, to: "have it read its configuration")
+            try Self.require(caller, to: "reload the configuration")
             switch await reload() {
             case .success(let notes): return DaemonReloadResult(notes: notes)
             case .failure(let refusal): throw RPCError.refused(.invalid, refusal.message)
             }
         case .daemonShutdown:
-            try Self.require(caller, to: "end it")
+            try Self.require(caller, to: "shut down the daemon")
             shutDown()
             return Acknowledgement()
         case .eventsSubscribe:
@@ -261,7 +262,7 @@ package struct QueueHandler: ControlHandler {
         _ event: TaskLifecycle.Event, _ selection: TaskSelectionParameters, _ caller: Caller
     ) async throws -> TaskChangeResult {
         if selection.deleteFile != nil {
-            throw RPCError(FieldError(field: "deleteFile", message: "belongs to task.remove"))
+            throw RPCError(FieldError(field: "deleteFile", message: "applies to task.remove only"))
         }
         switch try Self.selected(selection) {
         case .ids(let ids): return Self.result(try await queue.change(event, ids, by: caller))
@@ -310,7 +311,7 @@ package struct QueueHandler: ControlHandler {
     /// Removes duplicate ids.
     private static func distinct(_ ids: [TaskID]) throws -> [TaskID] {
         guard ids.count <= maximumIDs else {
-            throw RPCError(FieldError(field: "ids", message: "are more than \(maximumIDs) in one call"))
+            throw RPCError(FieldError(field: "ids", message: "contains more than \(maximumIDs) ids"))
         }
         var seen: Set<TaskID> = []
         return ids.filter { seen.insert($0).inserted }
@@ -332,7 +333,9 @@ package struct QueueHandler: ControlHandler {
                 case .foreignFile(let path):
                     .init(
                         id: refusal.id, code: .nameConflict,
-                        message: "task \(refusal.id) is removed; \(path) is not the file that it brought, and stays")
+                        message:
+                            "task \(refusal.id) is removed; \(path) is kept because it is not the file that the task downloaded"
+                    )
                 }
             })
     }
@@ -350,7 +353,7 @@ package struct QueueHandler: ControlHandler {
     private func limits(_ parameters: DaemonLimitsParameters, _ caller: Caller) async throws -> DaemonLimits {
         var rates = await queue.ratesInForce()
         if parameters.download != nil || parameters.upload != nil {
-            try Self.require(caller, to: "change its limits")
+            try Self.require(caller, to: "change the daemon's limits")
             rates = try await queue.orderRates { orders in
                 if let rate = parameters.download { orders.download = Self.order(rate) }
                 if let rate = parameters.upload { orders.upload = Self.order(rate) }

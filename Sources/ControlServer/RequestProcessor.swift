@@ -91,7 +91,7 @@ struct RequestProcessor: Sendable {
             let requests = try JSONDecoder().decode(Batch.self, from: data).requests
             guard !requests.isEmpty else { return .failure(.invalidRequest("the batch is empty")) }
             guard requests.count <= MessageLimits.batch else {
-                return .failure(.invalidRequest("a batch holds at most \(MessageLimits.batch) requests"))
+                return .failure(.invalidRequest("a batch contains at most \(MessageLimits.batch) requests"))
             }
             return .success(.batch(requests))
         } catch {

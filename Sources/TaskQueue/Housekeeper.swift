@@ -78,7 +78,7 @@ actor Housekeeper {
             later = try await erase()
         } catch {
             if (error as? StoreError) == .closed { return }
-            logger.error("cannot let go of the past", metadata: ["error": "\(error)"])
+            logger.error("cannot remove expired history", metadata: ["error": "\(error)"])
             later = Self.interval.lowerBound
         }
         guard !isLooking else { return }

@@ -68,7 +68,7 @@ final class SessionMaker: Sendable {
         manager.retrier = InterruptionRetrier(policy: settings.retry)
         manager.delegate.sessionDidFindFault = { [weak self, logger] description in
             self?.internalFaults.wrappingAdd(1, ordering: .relaxed)
-            logger.error("internal fault: a transfer had to be kicked", metadata: ["transfer": "\(description)"])
+            logger.error("internal error: a transfer stalled and was resumed", metadata: ["transfer": "\(description)"])
         }
         return manager
     }

@@ -23,7 +23,7 @@ extension TaskQueue {
         case .moved: await changed()
         case .unknown(let unknown): return .unknown(unknown)
         case .ended(let id, let state):
-            throw .refused(.wrongState, "task \(id) is \(state.rawValue); only a task that has not ended has a place")
+            throw .refused(.wrongState, "task \(id) is \(state.rawValue); only a task that has not ended can be moved")
         case .wrong(let error): throw .field(error)
         }
         guard let status = try await status(of: id, for: caller) else { return .unknown(id) }

@@ -156,7 +156,7 @@ extension TaskQueue {
     ) throws(QueueError) {
         try Self.requireContent(of: changes)
         if isOfSeveral, let field = changes.fieldOfOneTask {
-            throw .field(FieldError(field: "changes.\(field)", message: "is for one task alone"))
+            throw .field(FieldError(field: "changes.\(field)", message: "can be set for one task only"))
         }
         var sample = TaskSpecification(url: "http://localhost/")
         sample.user = "user"

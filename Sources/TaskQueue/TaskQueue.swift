@@ -100,7 +100,7 @@ package final class TaskQueue: Sendable {
         do throws(StoreError) {
             try await store.beginLife(at: beginning)
         } catch {
-            logger.error("cannot note that the daemon began", metadata: ["error": "\(error)"])
+            logger.error("cannot record the start of the daemon", metadata: ["error": "\(error)"])
         }
         let watch = Task { [clock, weak scheduler, weak rateKeeper] in
             for await _ in clock.settings() {
@@ -112,12 +112,12 @@ package final class TaskQueue: Sendable {
         do throws(StoreError) {
             try await rateKeeper.start()
         } catch {
-            logger.error("cannot read the rates that were set", metadata: ["error": "\(error)"])
+            logger.error("cannot read the stored rate limits", metadata: ["error": "\(error)"])
         }
         do throws(QueueError) {
             try await completePartMoves()
         } catch {
-            logger.error("cannot look for parts that were moved", metadata: ["error": "\(error)"])
+            logger.error("cannot look for moved part files", metadata: ["error": "\(error)"])
         }
         _ = await scheduler.settleDependencies()
         await scheduler.start()
@@ -238,10 +238,10 @@ package final class TaskQueue: Sendable {
         }
         // Only the owner decides what is sent with the owner's secrets.
         guard work.record.owner == caller.uid || settings.isTrusted(caller.uid) else {
-            throw .refused(.permissionDenied, "the source of another user's task is hers to pass")
+            throw .refused(.permissionDenied, "only the owner of a task can pass its source")
         }
         guard let name = work.secrets.passedSource, passedSources.file(named: name) == nil else {
-            throw .refused(.wrongState, "task \(id) waits for no open file")
+            throw .refused(.wrongState, "task \(id) is not waiting for an open file")
         }
         let admission = Admission(settings: settings, caller: caller, now: clock.now())
         do throws(FieldError) {

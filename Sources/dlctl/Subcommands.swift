@@ -4,32 +4,32 @@ import ControlProtocol
 extension RootCommand {
     static let configuration = CommandConfiguration(
         commandName: "dlctl",
-        abstract: "Tells the download daemon what to do, and shows what it does.",
+        abstract: "Controls the download daemon dld and shows its tasks.",
         discussion: """
             EXAMPLES:
-              dlctl add https://example.org/a.iso          queue a download, print its id
-              dlctl add --wait https://example.org/b.iso   queue it and watch it arrive
-              dlctl list --state active                    what runs
-              dlctl wait 7 8                               block until both have ended
+              dlctl add https://example.org/a.iso          queue it and print its id
+              dlctl add --wait https://example.org/b.iso   queue it and wait for it
+              dlctl list --state active                    list the running tasks
+              dlctl wait 7 8                               wait until both tasks have ended
 
-            The socket is --socket, else $DLD_SOCKET, else the user's own daemon if it answers, else \
-            /run/dld/dld.sock. --socket and --json may stand before or after the command.
+            dlctl uses the socket given with --socket, otherwise $DLD_SOCKET, otherwise the user's own daemon if it is \
+            running, otherwise /run/dld/dld.sock. --socket and --json may be given before or after the command.
 
-            EXIT STATUS: 0 done; 1 a task failed, an id is unknown, or the request was refused; 64 usage or a \
-            rejected argument; 69 no daemon; 75 timed out; 77 not permitted; 130 Ctrl-C, which ends the waiting \
-            and never the task.
+            EXIT STATUS: 0 success; 1 a task failed, an id is unknown, or the request was refused; 64 wrong usage or a \
+            rejected argument; 69 no daemon; 75 timeout; 77 permission denied; 130 interrupted with Ctrl-C (the tasks \
+            continue).
             """,
         version: ProductVersion.version,
         groupedSubcommands: [
-            CommandGroup(name: "Adding", subcommands: [Add.self, Upload.self, Queue.self]),
-            CommandGroup(name: "Looking", subcommands: [List.self, Show.self, Wait.self]),
+            CommandGroup(name: "Queueing", subcommands: [Add.self, Upload.self, Queue.self]),
+            CommandGroup(name: "Monitoring", subcommands: [List.self, Show.self, Wait.self]),
             CommandGroup(
-                name: "Steering",
+                name: "Control",
                 subcommands: [
                     Pause.self, Resume.self, SetCommand.self, Move.self, Cancel.self, Retry.self, Remove.self,
                 ]),
             CommandGroup(
-                name: "The daemon",
+                name: "Daemon",
                 subcommands: [
                     Status.self, LimitCommand.self, Reload.self, Shutdown.self, RPC.self, Completion.self,
                 ]),
@@ -38,6 +38,6 @@ extension RootCommand {
 
 extension Queue {
     static let configuration = CommandConfiguration(
-        abstract: "Applies queue files, and lists batches.",
+        abstract: "Applies queue files and lists batches.",
         subcommands: [QueueApply.self, QueueList.self])
 }

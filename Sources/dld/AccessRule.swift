@@ -18,7 +18,8 @@ struct AccessRule: Sendable {
         func group(_ name: String, at key: String) throws(FileError) -> (gid: UInt32, members: Set<UInt32>) {
             if let found = Self.group(name) { return found }
             throw configuration.positions.error(
-                at: key, "\(key): there is no group \(name) on this system; make it (groupadd) or name another")
+                at: key,
+                "\(key): there is no group \(name) on this system; create it with groupadd or name another group")
         }
         daemonUser = environment.uid
         // The default is the group `dld` if the system has one. A user's own daemon is for that user only.

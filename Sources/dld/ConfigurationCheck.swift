@@ -29,9 +29,9 @@ struct ConfigurationCheck {
         }
         let file = planner.environment.configurationFile
         if planner.configurationFile == nil, TextFile.isMissing(file) {
-            Dld.report("there is no \(file): every default holds")
+            Dld.report("\(file) does not exist; the defaults apply")
         }
-        print("the configuration is right")
+        print("the configuration is valid")
     }
 
     private func problems(_ plan: DaemonPlan) -> [StartupFailure] {
@@ -43,8 +43,8 @@ struct ConfigurationCheck {
             let file = planner.environment.configurationFile
             if faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) != 0, case let error = errno, !TextFile.isMissing(file) {
                 let text =
-                    "the user \(Self.serviceUser) cannot read \(file) (\(String(cString: strerror(error)))); let it "
-                    + "read the file, and search the directories that lead there"
+                    "the user \(Self.serviceUser) cannot read \(file) (\(String(cString: strerror(error)))); give it "
+                    + "permission to read the file and to search its parent directories"
                 return [StartupFailure(text, exit: StartupFailure.Exit.configuration)]
             }
         }

@@ -62,7 +62,7 @@ struct Daemon: Service {
         }
         await stopRequest.wait()
         reloads.cancel()
-        ServiceManager.notify("STOPPING=1\nSTATUS=Writing down what runs")
+        ServiceManager.notify("STOPPING=1\nSTATUS=Saving the progress of running tasks")
         logger.info("stopping")
         await server.shutdown()
         await reloader.stopWatching()

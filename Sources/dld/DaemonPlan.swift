@@ -69,7 +69,7 @@ struct DaemonPlan: Sendable {
         guard !inheritedSockets.isEmpty, control.socket != nil || control.mode != nil || control.group != nil
         else { return [] }
         return [
-            "control.socket, control.mode and control.group have no effect: systemd made the socket (see dld.socket)"
+            "control.socket, control.mode and control.group have no effect: systemd created the socket (see dld.socket)"
         ]
     }
 
@@ -78,7 +78,7 @@ struct DaemonPlan: Sendable {
         if hosts.isEmpty || Session.speaksHTTP3 { return [] }
         let shown = hosts.prefix(Self.shownHosts).joined(separator: ", ")
         return [
-            "\(Session.libraryVersion) has no HTTP/3, so HTTP/2 is spoken in its place with "
+            "\(Session.libraryVersion) does not support HTTP/3; HTTP/2 is used instead for "
                 + (hosts.count > Self.shownHosts ? "\(shown) and others" : shown)
         ]
     }

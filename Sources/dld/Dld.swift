@@ -17,43 +17,47 @@ import UnixSignals
 struct Dld: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dld",
-        abstract: "Downloads and uploads files, and keeps at it until they are done.",
+        abstract: "Downloads and uploads files, and continues after failures and restarts.",
         discussion: """
-            Runs in the foreground. Tasks are kept in the state directory and survive the daemon's end, whatever \
-            ended it. Talk to it with dlctl.
+            dld runs in the foreground. It stores tasks in the state directory, so they survive any end of the daemon. \
+            Use dlctl to add and control tasks.
 
-            EXAMPLES
-              dld                                   your own daemon, with your configuration
-              dld --check-config                    is the configuration right?
+            EXAMPLES:
+              dld                        run your own daemon with your configuration
+              dld --check-config         check the configuration
               dld --queue files.yaml --exit-when-done
-                                                    do what a queue file says, then end
+                                         apply a queue file, run its tasks, then exit
 
-            SIGTERM or SIGINT ends it with all progress written down.
+            SIGTERM and SIGINT stop the daemon after it has saved all progress.
             """,
         version: ProductVersion.version)
 
     @Option(help: ArgumentHelp("The configuration file.", valueName: "file"))
     var config: String?
 
-    @Option(help: ArgumentHelp("The control socket to make.", valueName: "path"))
+    @Option(help: ArgumentHelp("The path of the control socket.", valueName: "path"))
     var socket: String?
 
-    @Option(help: ArgumentHelp("Where tasks are kept.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The directory in which tasks are stored.", valueName: "dir"))
     var stateDirectory: String?
 
-    @Option(help: ArgumentHelp("Where downloads go that name no place of their own.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The directory for downloads that name no other.", valueName: "dir"))
     var downloadDirectory: String?
 
-    @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
+    @Option(
+        help: ArgumentHelp("The log level: trace, debug, info, notice, warning, error or critical.", valueName: "level")
+    )
     var logLevel: String?
 
-    @Flag(help: "Say whether the configuration is right, and end.")
+    @Flag(help: "Check the configuration, then exit.")
     var checkConfig = false
 
     @Option(help: ArgumentHelp("Apply this queue file.", valueName: "file"))
     var queue: String?
 
-    @Flag(help: "With --queue: end when every task of the file has ended; 0 if all completed, 1 otherwise.")
+    @Flag(
+        help:
+            "With --queue: exit when every task of the file has ended, with status 0 if all completed and 1 otherwise.")
     var exitWhenDone = false
 
     static func main() async {

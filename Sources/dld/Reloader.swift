@@ -61,9 +61,10 @@ actor Reloader {
             if let mistake = new.first { throw mistake }
             try await queue.apply(changed.queueSettings, session: changed.session)
         } catch {
-            logger.error("the configuration is refused, and the one before it stays", metadata: ["error": "\(error)"])
+            logger.error(
+                "the new configuration is invalid; the previous one stays in effect", metadata: ["error": "\(error)"])
             status =
-                "Ready, with the former configuration; the changed one is refused: \(LogText.printable("\(error)"))"
+                "Ready with the previous configuration; the new one is invalid: \(LogText.printable("\(error)"))"
             refusal = "\(error)"
             return .failure(.init(message: "\(error)"))
         }
@@ -74,7 +75,7 @@ actor Reloader {
         access.rule = changed.access
         var notes = warnings + unusable.map { $0.place.text($0.problem.description) }
         if changed.inheritedSockets.isEmpty, changed.isServedOtherwise(than: plan) {
-            notes.append("control.socket, control.mode and control.group count from the daemon's next start on")
+            notes.append("control.socket, control.mode and control.group take effect when the daemon starts next")
         }
         let watchesAnew =
             changed.configuration.watch != plan.configuration.watch
@@ -83,7 +84,7 @@ actor Reloader {
         plan = changed
         if watchesAnew { await startWatching() }
         for note in notes { logger.warning("\(note)") }
-        logger.notice("the configuration was read again")
+        logger.notice("the configuration was reloaded")
         return .success(notes + (await applyQueueFiles()))
     }
 
@@ -91,7 +92,7 @@ actor Reloader {
     func problems() async -> [String] {
         let places = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         return queue.storeProblems
-            + (refusal.map { ["the configuration was refused, and the one before it counts: \($0)"] } ?? [])
+            + (refusal.map { ["the new configuration is invalid; the previous one stays in effect: \($0)"] } ?? [])
             + plan.warnings + (await queue.layoutWarnings(plan.queueSettings)) + queueFileProblems
             + places.map { $0.place.text($0.problem.description) }
             + (watcher?.problems ?? [])
@@ -136,9 +137,9 @@ actor Reloader {
                 return notes
             } catch {
                 let text = (error as? QueueError).map { "\(path): \($0.text)" } ?? "\(error)"
-                logger.error("a queue file is not applied", metadata: ["error": "\(text)"])
+                logger.error("a queue file was not applied", metadata: ["error": "\(text)"])
                 notes.append(text)
-                queueFileProblems.append("a queue file is not applied: \(text)")
+                queueFileProblems.append("a queue file was not applied: \(text)")
             }
         }
         return notes
@@ -169,6 +170,6 @@ extension QueueError {
     /// A description for the user.
     var text: String {
         if case .field(let error) = self { return "\(error)" }
-        return refusal?.message ?? "the queue refused"
+        return refusal?.message ?? "the queue refused the file"
     }
 }

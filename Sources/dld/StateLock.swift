@@ -14,11 +14,11 @@ final class StateLock: Sendable {
         var description: String {
             switch self {
             case .held(let directory, let pid):
-                "another dld\(pid.map { " (process \($0))" } ?? "") runs on \(directory); stop it first, "
+                "another dld\(pid.map { " (process \($0))" } ?? "") uses \(directory); stop it first, "
                     + "or choose another --state-directory"
             case .system(let what, let error):
-                "\(what) (\(String(cString: strerror(error)))); the state directory must be one that this daemon's "
-                    + "user may write to"
+                "\(what) (\(String(cString: strerror(error)))); the daemon's user must be able to write to "
+                    + "the state directory"
             }
         }
     }

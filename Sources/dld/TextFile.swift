@@ -27,13 +27,15 @@ enum TextFile {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
         guard descriptor >= 0 else {
             let error = errno
-            let advice = error == EACCES ? "; let the user of this process read it, and search its directories" : ""
+            let advice =
+                error == EACCES
+                ? "; give the user of this process permission to read it and to search its parent directories" : ""
             throw Failure(path: path, reason: "cannot be opened (\(String(cString: strerror(error))))\(advice)")
         }
         defer { _ = close(descriptor) }  // nothing was written to it
         var status = stat()
         guard waits || (fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT != S_IFIFO) else {
-            throw Failure(path: path, reason: "is a pipe, and a daemon that runs waits for nobody; give a file")
+            throw Failure(path: path, reason: "is a pipe, which a running daemon does not read; give a regular file")
         }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)

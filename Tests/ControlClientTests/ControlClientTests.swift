@@ -100,7 +100,7 @@ import Testing
     @Test(
         "of an answer that cannot be read, the field at fault is named and nothing of the decoder's words",
         arguments: [
-            ("{", "it is not the JSON that was expected"), (#"{"id":1}"#, "result"),
+            ("{", "it is not the expected JSON"), (#"{"id":1}"#, "result"),
             (#"{"id":1,"result":{"ids":[7,"x"]}}"#, "result.ids[1]"), (#"{"id":1,"result":{}}"#, "result.ids"),
             (#"{"id":1,"result":{"ids":null}}"#, "result.ids"),
         ])
@@ -110,7 +110,7 @@ import Testing
         #expect {
             try client.add([])
         } throws: { error in
-            "\(error)" == "the daemon's answer makes no sense: \(place)"
+            "\(error)" == "the daemon sent an invalid response: \(place)"
         }
     }
 

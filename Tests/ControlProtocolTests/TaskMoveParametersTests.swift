@@ -59,7 +59,7 @@ struct SpecificationListTests {
 
     @Test("what is neither is named with its place", arguments: [#"["http://h/1",5]"#, #"["http://h/1",null]"#])
     func wrong(json: String) {
-        #expect(throws: FieldError(field: "tasks[1]", message: "must be an object, or a URL as a text")) {
+        #expect(throws: FieldError(field: "tasks[1]", message: "must be an object or a URL string")) {
             try tasks(json)
         }
     }

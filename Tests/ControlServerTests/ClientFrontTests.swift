@@ -88,7 +88,8 @@ struct ClientFrontTests {
             for _ in 0..<20 { try? client.send([0x20], passing: input, count: 1) }
             let line = try await client.line()
             #expect(
-                line?.contains("open files may follow the answer to source.receive alone") == true, "\(line ?? "-")")
+                line?.contains("open files may be passed only after the response to source.receive") == true,
+                "\(line ?? "-")")
             #expect(try await client.line() == nil)
             #expect(try await TestClient(connectingTo: path).ask(request(1)) == acknowledgement(1))
         }

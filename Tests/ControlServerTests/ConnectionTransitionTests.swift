@@ -236,7 +236,7 @@ struct ConnectionTransitionTests {
         #expect(Self.words(.stallDeadlinePassed, &machine).hasPrefix("close"))
     }
 
-    @Test("nothing may follow source.receive until it is answered")
+    @Test("no request may follow source.receive before its response")
     func nothingFollows() {
         var machine = Self.machine(.running)
         _ = Self.words(Self.line("y"), &machine)

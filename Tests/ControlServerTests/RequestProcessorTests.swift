@@ -65,7 +65,7 @@ struct RequestProcessorTests {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
         #expect(try await errorNumber(nested(65)) == RPCError.Number.invalidRequest)
-        #expect(await answer(nested(65))?.contains("nest deeper than 64") == true)
+        #expect(await answer(nested(65))?.contains("deeper than 64 levels") == true)
         #expect(await answer(nested(64))?.contains("nest") == false)
         #expect(
             try await errorNumber([UInt8](repeating: UInt8(ascii: "["), count: 1_000_000))
@@ -119,7 +119,7 @@ struct RequestProcessorTests {
         #expect(
             answer.map { String(buffer: $0) }
                 == #"{"error":{"code":-32600,"data":{"code":"invalid"},"#
-                + #""message":"the line gives the key id twice in one object"},"id":null,"jsonrpc":"2.0"}"# + "\n")
+                + #""message":"the line contains the key id twice in one object"},"id":null,"jsonrpc":"2.0"}"# + "\n")
     }
 
     // MARK: - Batches

@@ -67,7 +67,7 @@ struct ByteQuotaTests {
         let missing = 6 * mebibyte
         #expect(
             task.error?.message
-                == "the file needs \(missing) bytes more, and \(missing) of the \(Self.limit) bytes allowed are taken "
+                == "the file needs \(missing) bytes more, and \(missing) of the \(Self.limit) bytes allowed are used "
                 + "by your downloads: remove some with their files (dlctl remove --delete-file), or have "
                 + "limits.bytes-per-owner raised")
         #expect(task.bytesTotal == missing && task.bytesDone == 0)

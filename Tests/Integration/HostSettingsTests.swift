@@ -80,12 +80,12 @@ struct HostSettingsTests {
         #expect(Set(nginx.accesses().map(\.version)) == ["HTTP/2.0"])
         let curl = try await run(["curl", "--version"])
         let warns = !curl.output.split(separator: "\n").contains { $0.hasPrefix("Features:") && $0.contains("HTTP3") }
-        #expect(daemon.log.contains("has no HTTP/3") == warns, "\(daemon.log)")
+        #expect(daemon.log.contains("does not support HTTP/3") == warns, "\(daemon.log)")
         try await daemon.terminate()
         let check = try daemon.launch(extra: ["--check-config"])
         #expect(try await check.wait() == .exited(0))
         #expect(check.standardError.contains("warning: libcurl/") == warns, "\(check.standardError)")
-        #expect(check.standardError.contains("HTTP/2 is spoken in its place with localhost") == warns)
+        #expect(check.standardError.contains("HTTP/2 is used instead for localhost") == warns)
     }
 
     @Test("a host has no more connections than it may, whatever a task asks for")

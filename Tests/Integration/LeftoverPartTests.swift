@@ -104,7 +104,7 @@ struct LeftoverPartTests {
         try Resource(size: 10).write(to: daemon.path(".dld-\(identity)-\(old).part"))
         try await daemon.start()
         try await eventually(that: "the directory was looked at", within: .seconds(20)) {
-            daemon.log.contains("removed part files that no task goes on with")
+            daemon.log.contains("removed part files that no task uses")
         }
         #expect(daemon.partFiles.sorted() == parts)
         try await daemon.terminate()

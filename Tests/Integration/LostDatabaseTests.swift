@@ -28,7 +28,7 @@ struct LostDatabaseTests {
         let refused = try await daemon.dlctl("add", "--json", "http://127.0.0.1:9/lost")
         #expect(refused.status == .exited(1))
         #expect((refused.output + refused.error).contains("\"database-lost\""), "\(refused)")
-        #expect((refused.output + refused.error).contains("restart it, and it goes on with that"), "\(refused)")
+        #expect((refused.output + refused.error).contains("restart the daemon, and it uses that copy"), "\(refused)")
         for command in [["pause"], ["cancel"], ["remove"], ["set", "--url", server.url("/g")]] {
             #expect(try await daemon.dlctl(command + [running.description]).succeeded == false, "\(command)")
         }
@@ -60,7 +60,7 @@ struct LostDatabaseTests {
         let log = size(of: "\(daemon.stateDirectory)/dld.db-wal")
         let child = try daemon.launch()
         #expect(try await child.wait(within: .seconds(20)) == .exited(65))
-        #expect(child.standardError.contains("put the database back"), "\(child.standardError)")
+        #expect(child.standardError.contains("restore the database"), "\(child.standardError)")
         #expect(size(of: "\(daemon.stateDirectory)/dld.db-wal") == log && log != 0)
     }
 

@@ -85,7 +85,7 @@ struct OwnershipTests {
         #expect(try await fixture.may(Self.alice, "grep", "-c", "", file))
         #expect(try await fixture.may(Self.alice, "sh", "-c", "echo more >> \(file)"))
         #expect(try await fixture.may(Self.alice, "mv", file, place + "/mine"))
-        try await fixture.expectShown("no longer there", to: Self.alice)
+        try await fixture.expectShown("missing: moved or removed since", to: Self.alice)
         #expect(try await fixture.may(Self.alice, "rm", "-r", place + "/mine", place + "/isos"))
         for directory in ["\(Self.alice)", place, place + "/isos"] {
             let refused = try await fixture.dlctl(Self.bob, "add", "--shared", "-d", directory, fixture.url)

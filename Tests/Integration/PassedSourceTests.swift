@@ -165,7 +165,7 @@ struct PassedSourceTests {
         // The last connection is closed: the descriptors that it sent cannot be received.
         #expect(silent.answers == times - 1)
         #expect(silent.refusals.count(where: { $0.contains("FUSE, which could keep the daemon waiting") }) == times - 1)
-        #expect(silent.refusals.last?.contains("too many processes waiting") == true, "\(silent.log)")
+        #expect(silent.refusals.last?.contains("too many processes of the daemon wait") == true, "\(silent.log)")
         try await eventually(that: "they wait for the file system") { silent.waiting == times - 1 }
         #expect(daemon.answers)
         try await expectUpload(fixture, of: "before", by: Self.bob)

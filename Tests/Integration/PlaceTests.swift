@@ -9,11 +9,11 @@ import Testing
 struct PlaceTests {
     /// Wrong configurations and the error message for each.
     private static let wrong: [(configuration: String, message: String)] = [
-        ("downloads: {roots: [@DIR@/none]}\n", "dld.yaml:1:21: @DIR@/none does not exist; make the directory"),
+        ("downloads: {roots: [@DIR@/none]}\n", "dld.yaml:1:21: @DIR@/none does not exist; create the directory"),
         ("downloads: {roots: [@DIR@/dld.yaml]}\n", "dld.yaml:1:21: @DIR@/dld.yaml is not a directory"),
         ("uploads: {roots: [@DIR@/none]}\n", "dld.yaml:1:19: @DIR@/none does not exist"),
         ("control: {admin-group: nosuch}\n", "dld.yaml:1:24: control.admin-group: there is no group nosuch"),
-        ("tls: {ca-file: @DIR@/none}\n", "dld.yaml:1:16: @DIR@/none does not exist; name a file that is there"),
+        ("tls: {ca-file: @DIR@/none}\n", "dld.yaml:1:16: @DIR@/none does not exist; name an existing file"),
         ("watch: [{directory: @DIR@/none}]\n", "dld.yaml:1:21: @DIR@/none does not exist"),
         ("uploads:\n  roots:\n    - @DIR@\n    - @DIR@/none\n", "dld.yaml:4:7: @DIR@/none does not exist"),
     ]
@@ -32,7 +32,8 @@ struct PlaceTests {
         let reload = try await daemon.dlctl("reload")
         #expect(reload.status == .exited(1) && reload.error.contains(expected), "\(reload)")
         let status = try await daemon.dlctl("status")
-        #expect(status.output.contains("the configuration was refused, and the one before it counts: "), "\(status)")
+        #expect(
+            status.output.contains("the new configuration is invalid; the previous one stays in effect: "), "\(status)")
         #expect(try await daemon.terminate() == .exited(0))
     }
 
@@ -45,7 +46,8 @@ struct PlaceTests {
         #expect(daemon.log.contains("\(place) does not exist"), "\(daemon.log)")
         let refused = try await daemon.dlctl("add", "--directory", place, server.url("/a"))
         #expect(refused.status == .exited(64), "\(refused)")
-        #expect(refused.error.contains("--directory: \(place) does not exist; make the directory"), "\(refused.error)")
+        #expect(
+            refused.error.contains("--directory: \(place) does not exist; create the directory"), "\(refused.error)")
         let status = try await daemon.dlctl("status")
         #expect(
             status.output.contains("problems   \(daemon.configurationFile):2:53: \(place) does not exist"), "\(status)")
@@ -112,7 +114,7 @@ struct PlaceTests {
         #expect(try await daemon.dlctl("resume", "\(id)").succeeded)
         let waiting = try await daemon.state(of: id, "to wait") { $0.state == .waiting }
         #expect(waiting.reason == .disk && waiting.attempts == 0 && waiting.error?.code == .io)
-        #expect(waiting.error?.message == "\(place) does not exist; make the directory, or mount what belongs there")
+        #expect(waiting.error?.message == "\(place) does not exist; create the directory, or mount its file system")
         #expect(server.requests().isEmpty)
         #expect(rename(place + ".away", place) == 0)
         #expect(try await daemon.settled(id).state == .completed)
@@ -136,7 +138,7 @@ struct PlaceTests {
         try daemon.configure("downloads: {roots: [\(daemon.downloads), \(place)]}\n")
         try await daemon.start(under: nobody)
         let refused = try await daemon.dlctl("add", "--directory", place, "http://127.0.0.1:1/a")
-        #expect(refused.status == .exited(77) && refused.error.contains("give it the right"), "\(refused)")
+        #expect(refused.status == .exited(77) && refused.error.contains("give it permission"), "\(refused)")
         #expect(try await daemon.terminate() == .exited(0))
     }
 }

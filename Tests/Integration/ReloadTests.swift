@@ -12,7 +12,7 @@ struct ReloadTests {
         let resource = Resource(size: 8 * mebibyte)
         let server = try ScriptedServer(["/f": [.serve(resource)]])
         let daemon = try await DaemonProcess.started(quickRetries + oneConnection)
-        #expect(try await daemon.dlctl("limit", "--download", "1K").output.contains("1.0 KiB/s (set by hand"))
+        #expect(try await daemon.dlctl("limit", "--download", "1K").output.contains("1.0 KiB/s (set by dlctl limit"))
         let id = try await daemon.add(server.url("/f"))
         try await eventually(that: "it runs") { try daemon.task(id).phase == .transferring }
         try await daemon.kill()
@@ -25,7 +25,9 @@ struct ReloadTests {
         #expect(try await daemon.settled(id).state == .completed)
         #expect(ContinuousClock.now - begin < .seconds(5))
         #expect(resource.difference(fromFileAt: daemon.path("f")) == nil)
-        #expect(try await daemon.dlctl("limit", "--download", "config").output.contains("no limit (the configuration)"))
+        #expect(
+            try await daemon.dlctl("limit", "--download", "config").output.contains("no limit (from the configuration)")
+        )
         daemon.expectTidy()
     }
 

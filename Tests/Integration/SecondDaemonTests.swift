@@ -14,7 +14,7 @@ struct SecondDaemonTests {
             if isRemoved { #expect(unlink("\(first.stateDirectory)/lock") == 0) }
             let child = try second.launch()
             #expect(try await child.wait() == .exited(75))
-            let text = isRemoved ? "another dld runs on" : "another dld (process \(first.pid ?? 0)) runs on"
+            let text = isRemoved ? "another dld uses" : "another dld (process \(first.pid ?? 0)) uses"
             #expect(child.standardError.contains("\(text) \(first.stateDirectory)"), "\(child.standardError)")
         }
         #expect(try await first.dlctl("add", "--paused", "http://127.0.0.1:9/x").succeeded)

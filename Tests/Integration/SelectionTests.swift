@@ -81,8 +81,9 @@ struct SelectionTests {
             let refused = try await daemon.dlctl(command)
             #expect(refused.status == .exited(64), "\(refused)")
             #expect(
-                refused.error.contains("3 tasks, 1 of them of other users (uid 65534: 1) would be"), "\(refused.error)")
-            #expect(refused.error.contains("--yes does so, --owner 0 leaves other users' tasks alone"))
+                refused.error.contains("3 tasks, 1 of them owned by other users (uid 65534: 1) would be"),
+                "\(refused.error)")
+            #expect(refused.error.contains("confirm with --yes, select only your own tasks with --owner 0"))
         }
         #expect(try daemon.tasks().map(\.state) == [.paused, .paused, .paused])
         let listed = try await daemon.dlctl("remove", "--all", "--dry-run")
@@ -90,7 +91,7 @@ struct SelectionTests {
         let mine = try await daemon.dlctl("remove", "--all", "--owner", "0")
         #expect(mine.succeeded && mine.output.contains("2 tasks removed"), "\(mine)")
         let asked = try await onTerminal(daemon, "remove --state paused", typing: "n\n")
-        #expect(asked.output.contains("Remove 1 task, of other users (uid 65534: 1)? [y/N]"), "\(asked.output)")
+        #expect(asked.output.contains("Remove 1 task, owned by other users (uid 65534: 1)? [y/N]"), "\(asked.output)")
         #expect(try await daemon.dlctl("remove", "--all", "--yes").output.contains("1 task removed"))
     }
 

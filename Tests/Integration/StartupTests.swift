@@ -17,7 +17,7 @@ struct StartupTests {
             #expect(
                 refused.error.contains("dld.yaml:1:1: `downlods` is not a key here; did you mean `downloads`?"),
                 "\(refused.error)")
-            #expect(refused.error.contains("the next command starts it"))
+            #expect(refused.error.contains("the next command starts the daemon again"))
         }
         try daemon.configure("downloads: {}\n")
         try await eventually(that: "the daemon serves") { try await daemon.dlctl("list").succeeded }

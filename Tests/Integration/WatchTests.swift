@@ -32,7 +32,7 @@ struct WatchTests {
         }
         #expect(
             try text("\(drop)/.failed/wrong.note.txt")
-                == "wrong:2:3: `spilt` is no option of aria2's input files; did you mean `split`?\n")
+                == "wrong:2:3: `spilt` is not an option of aria2 input files; did you mean `split`?\n")
         #expect(try text("\(drop)/.done/early.txt.note.txt").hasPrefix("1 added, 0 updated, 0 unchanged\nids: "))
         let tasks = try daemon.tasks()
         #expect(tasks.count == 2 && tasks.allSatisfy { $0.owner == getuid() })
@@ -89,6 +89,6 @@ struct WatchTests {
         try daemon.directory.makeDirectory("downloads/drop")
         let check = try daemon.launch(extra: ["--check-config"])
         #expect(try await check.wait() == .exited(0))
-        #expect(check.standardError.contains("/downloads/drop is not watched: downloads may go there"))
+        #expect(check.standardError.contains("/downloads/drop is not watched: downloads may be stored there"))
     }
 }

@@ -108,7 +108,7 @@ struct InputFileTests {
         #expect(throws: fault(1, 1, "`dowloads` is not a key here; did you mean `downloads`?")) {
             try parse("dowloads: []\n")
         }
-        #expect(throws: fault(2, 2, "is no Metalink: its outermost element is \"html\" of no namespace")) {
+        #expect(throws: fault(2, 2, "is not a Metalink: its root element is \"html\" of no namespace")) {
             try parse("\n <html/>")
         }
         #expect(throws: fault(2, 1, "is not UTF-8 text; dld reads text files only")) {

@@ -124,7 +124,7 @@ struct HousekeeperTests {
         let after = try await fixture.add(server.url("/b")) { $0.afterTask = gone }
         _ = try await fixture.queue.change(.resume, [gone], by: QueueFixture.me)
         let failed = try await fixture.status(after, once: [.failed])
-        #expect(failed.error?.message == "task \(gone), which it was to follow, is failed")
+        #expect(failed.error?.message == "task \(gone), which it depends on, is failed")
     }
 
     @Test("a task that there is not, or that is another's, cannot be followed")

@@ -109,7 +109,7 @@ struct TaskQueueUpdatesTests {
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         _ = try await fixture.completed(id)
-        let message = "task \(id) is completed; nothing of it can be changed any more"
+        let message = "task \(id) is completed; it can no longer be changed"
         await #expect(throws: QueueError.refused(.wrongState, message)) {
             try await update(id, fixture) { $0.output = .set("b") }
         }
@@ -123,7 +123,7 @@ struct TaskQueueUpdatesTests {
         let id = try await fixture.add(server.url("/a"))
         _ = try await fixture.completed(id)
         let paused = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
-        let message = "task \(id) is completed; only a task that has not ended has a place"
+        let message = "task \(id) is completed; only a task that has not ended can be moved"
         for (moved, placement) in [(id, TaskPlacement.first), (paused, .before(id))] {
             await #expect(throws: QueueError.refused(.wrongState, message)) {
                 try await fixture.queue.move(moved, placement, by: QueueFixture.me)

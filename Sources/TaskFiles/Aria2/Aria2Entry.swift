@@ -67,7 +67,7 @@ struct Aria2Entry {
     }
 
     private static func doesNotApply(_ name: String) -> String {
-        "`\(name)` does not apply to the URLs of its entry; it is passed over"
+        "`\(name)` does not apply to the URLs of its entry; it is ignored"
     }
 
     // MARK: - Sources
@@ -76,7 +76,7 @@ struct Aria2Entry {
         var addresses: [TaskAddress] = []
         for source in sources {
             if source.text.lowercased().hasPrefix("magnet:") {
-                throw fault(source.position, "is a magnet link, and dld does not speak BitTorrent", .protocolNotAllowed)
+                throw fault(source.position, "is a magnet link; dld does not support BitTorrent", .protocolNotAllowed)
             }
             let address: TaskAddress
             do throws(FieldError) {
@@ -88,13 +88,13 @@ struct Aria2Entry {
             if path.hasSuffix(".torrent"), value("follow-torrent") == nil {
                 throw fault(
                     source.position,
-                    "is a torrent, and dld does not speak BitTorrent; `follow-torrent=false` fetches the torrent itself"
+                    "is a torrent; dld does not support BitTorrent; set `follow-torrent=false` to fetch the torrent file itself"
                 )
             }
             if path.hasSuffix(".meta4") || path.hasSuffix(".metalink"), value("follow-metalink") == nil {
                 throw fault(
                     source.position,
-                    "is a Metalink; give it to dlctl add --metalink, or `follow-metalink=false` for the Metalink itself"
+                    "is a Metalink; use dlctl add --metalink, or set `follow-metalink=false` to fetch the Metalink file itself"
                 )
             }
             addresses.append(address)
@@ -110,7 +110,7 @@ struct Aria2Entry {
             // The path is always relative to `dir` and may contain directories.
             guard !out.text.hasPrefix("/") else {
                 throw fault(
-                    out.position, "`out` is an absolute path; it names a file beneath `dir`", .pathNotAllowed)
+                    out.position, "`out` must be a path relative to `dir`, not an absolute path", .pathNotAllowed)
             }
             let slash = out.text.utf8.lastIndex(of: UInt8(ascii: "/"))
             task.output = slash.map { String(out.text[out.text.utf8.index(after: $0)...]) } ?? out.text
@@ -171,7 +171,7 @@ struct Aria2Entry {
             proxies.append(try proxy(named: options[own] != nil ? own : "all-proxy"))
         }
         guard Set(proxies).count == 1 else {
-            throw fault(position, "the URLs of this entry would go by different ways, and a task has one proxy")
+            throw fault(position, "the URLs of this entry have different proxies, but a task has only one")
         }
         return proxies.first ?? nil
     }
@@ -182,7 +182,7 @@ struct Aria2Entry {
         guard let option = value(name) else { return nil }
         guard !option.text.isEmpty else {
             throw fault(
-                option.position, "`\(name)` is empty, and no task can pass by a proxy of the daemon's; take it out")
+                option.position, "`\(name)` is empty, but a task cannot bypass the daemon's proxy; remove the option")
         }
         let separator = option.text.firstRange(of: "://")
         let scheme = separator.map { String(option.text[..<$0.lowerBound]) } ?? "http"
@@ -228,13 +228,14 @@ struct Aria2Entry {
             task.connections = .exactly(min(wanted, ConnectionCount.bounds.upperBound))
             if wanted > ConnectionCount.bounds.upperBound, let option = options["split"] {
                 let most = ConnectionCount.bounds.upperBound
-                notes.append((option.position, "`split` is above the \(most) connections that a task has"))
+                notes.append((option.position, "`split` is above the maximum of \(most) connections for a task"))
             }
         }
         if let limit = value("max-download-limit") {
             guard let rate = Self.rate(limit.text) else {
                 throw fault(
-                    limit.position, "`max-download-limit` must be bytes a second, such as 500K or 2M; 0 is no limit")
+                    limit.position,
+                    "`max-download-limit` must be a rate in bytes per second, such as 500K or 2M, or 0 for no limit")
             }
             task.limit = rate == 0 ? nil : rate
         }
@@ -282,7 +283,7 @@ struct Aria2Entry {
     private mutating func count(_ name: String) throws(FileError) -> Int? {
         guard let option = value(name) else { return nil }
         guard option.text.utf8.allSatisfy(\.isDigit), let count = Int(option.text), count > 0 else {
-            throw fault(option.position, "`\(name)` must be a whole number from 1")
+            throw fault(option.position, "`\(name)` must be a positive whole number")
         }
         return count
     }

@@ -57,7 +57,7 @@ private struct Aria2Reader {
     var notes: [FileNote] {
         passedOver.map { item in
             var note = item.note
-            if item.count > 1 { note.message += " (so too at \(item.count - 1) more)" }
+            if item.count > 1 { note.message += " (and \(item.count - 1) more)" }
             return note
         }
     }
@@ -76,7 +76,7 @@ private struct Aria2Reader {
         } else {
             try finish()
             guard entries.count < limit else {
-                throw fault(position, "is more than the \(limit) entries that one file may hold")
+                throw fault(position, "exceeds the limit of \(limit) entries per file")
             }
             entry = Aria2Entry(file: file, sources: sources(text, at: position))
         }
@@ -101,20 +101,21 @@ private struct Aria2Reader {
             bytes[..<equals].allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "-") || $0 == 0x20 || $0 == 0x09 })
         else {
             throw fault(
-                position, "is no option: behind white space stands `name=value`, and a URL begins its line")
+                position,
+                "is not an option; after white space write `name=value`, or move a URL to the beginning of the line")
         }
         func trimmed(_ part: Substring.UTF8View) -> String {
             String(decoding: FileText.trimmed(Array(part)[...]), as: UTF8.self)
         }
         let (name, value) = (trimmed(bytes[..<equals]), trimmed(bytes[bytes.index(after: equals)...]))
-        guard entry != nil else { throw fault(position, "`\(name)` stands before the first URL") }
+        guard entry != nil else { throw fault(position, "`\(name)` must follow a URL") }
         switch Aria2Option.meaning(of: name) {
         case nil: throw fault(position, Aria2Option.refusal(ofUnknown: name))
         case .refused(let harmless, let reason):
             guard harmless.contains(value) else { throw fault(position, "`\(name)` \(reason)") }
             try apply(name, value, at: position)
         case .passedOver:
-            warn(at: position, "`\(name)` tunes aria2 and says nothing to dld; it is passed over")
+            warn(at: position, "`\(name)` only tunes aria2; it is ignored")
         case .carriedOut:
             try apply(name, value, at: position)
         }
@@ -144,7 +145,7 @@ private struct Aria2Reader {
         for (position, message) in entry.notes { warn(at: position, message) }
         if let key = task.key {
             if let line = keys[key] {
-                throw fault(entry.position, "has the `gid` of the entry at line \(line)")
+                throw fault(entry.position, "has the same `gid` as the entry at line \(line)")
             }
             keys[key] = entry.position.line
         }

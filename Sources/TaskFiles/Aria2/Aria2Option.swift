@@ -23,7 +23,7 @@ enum Aria2Option {
     static func refusal(ofUnknown name: String) -> String {
         let known = carriedOut.union(refused.keys).union(tuning).union(ofTorrents)
         let hint = NearestWord.to(name, among: known).map { "; did you mean `\($0)`?" }
-        return "`\(name)` is no option of aria2's input files" + (hint ?? "")
+        return "`\(name)` is not an option of aria2 input files" + (hint ?? "")
     }
 
     /// Returns the name of the proxy option for a URL scheme; the options with the suffixes `-user` and `-passwd`
@@ -44,29 +44,29 @@ enum Aria2Option {
             + ["continue"])
 
     private static let refused: [String: (harmless: [String], reason: String)] = [
-        "ca-certificate": ([], "is not read from here; give --cacert FILE to dlctl, or set tls.ca-file"),
-        "certificate": ([], "is not carried out: dld shows no certificate of its own"),
-        "check-certificate": (["true"], "is not carried out: dld always checks certificates"),
-        "conditional-get": (["false"], "is not carried out: dld does not compare with a file that is there"),
-        "dry-run": (["false"], "would fetch nothing; take the entry out"),
-        "follow-metalink": (["false"], "is not carried out here; give the Metalink's URL to dlctl add --metalink"),
-        "follow-torrent": (["false"], "is not carried out: dld does not speak BitTorrent"),
-        "ftp-type": (["binary"], "is not carried out: dld fetches bytes as they are"),
-        "hash-check-only": (["false"], "would fetch nothing; take the entry out"),
-        "index-out": ([], "names files of a torrent, and dld does not speak BitTorrent"),
-        "interface": ([], "is not carried out: dld goes by the system's routes"),
-        "load-cookies": ([], "is not read from here; give --cookies FILE to dlctl"),
-        "metalink-base-uri": ([], "belongs to Metalinks; give one to dlctl add by itself"),
-        "metalink-language": ([], "belongs to Metalinks; give one to dlctl add by itself"),
-        "metalink-os": ([], "belongs to Metalinks; give one to dlctl add by itself"),
-        "metalink-version": ([], "belongs to Metalinks; give one to dlctl add by itself"),
-        "multiple-interface": ([], "is not carried out: dld goes by the system's routes"),
-        "no-netrc": (["true"], "is not carried out: dld reads no .netrc; give http-user or ftp-user"),
-        "no-proxy": ([""], "is not carried out; name a proxy only where one is to be used"),
-        "parameterized-uri": (["false"], "makes many URLs of one; write them out"),
-        "private-key": ([], "is not carried out: dld shows no certificate of its own"),
-        "select-file": ([], "chooses among files of a torrent or Metalink; write the URL of each file"),
-        "ssh-host-key-md": ([], "is not carried out: dld goes by its list of known hosts"),
+        "ca-certificate": ([], "is not supported in input files; use dlctl add --cacert FILE, or set tls.ca-file"),
+        "certificate": ([], "is not supported: dld has no client certificates"),
+        "check-certificate": (["true"], "is not supported: dld always verifies certificates"),
+        "conditional-get": (["false"], "is not supported: dld does not compare with an existing file"),
+        "dry-run": (["false"], "would fetch nothing; remove the entry"),
+        "follow-metalink": (["false"], "is not supported in input files; use dlctl add --metalink URL"),
+        "follow-torrent": (["false"], "is not supported: dld does not support BitTorrent"),
+        "ftp-type": (["binary"], "is not supported: dld always transfers in binary mode"),
+        "hash-check-only": (["false"], "would fetch nothing; remove the entry"),
+        "index-out": ([], "applies to torrents, which dld does not support"),
+        "interface": ([], "is not supported: dld uses the system's routes"),
+        "load-cookies": ([], "is not supported in input files; use dlctl add --cookies FILE"),
+        "metalink-base-uri": ([], "applies to Metalinks; use dlctl add --input FILE for a Metalink file"),
+        "metalink-language": ([], "applies to Metalinks; use dlctl add --input FILE for a Metalink file"),
+        "metalink-os": ([], "applies to Metalinks; use dlctl add --input FILE for a Metalink file"),
+        "metalink-version": ([], "applies to Metalinks; use dlctl add --input FILE for a Metalink file"),
+        "multiple-interface": ([], "is not supported: dld uses the system's routes"),
+        "no-netrc": (["true"], "is not supported: dld does not read .netrc; use http-user or ftp-user"),
+        "no-proxy": ([""], "is not supported; set a proxy only for the entries that use it"),
+        "parameterized-uri": (["false"], "is not supported; write each URL in full"),
+        "private-key": ([], "is not supported: dld has no client certificates"),
+        "select-file": ([], "selects files of a torrent or Metalink; write the URL of each file"),
+        "ssh-host-key-md": ([], "is not supported: dld uses its list of known hosts"),
     ]
 
     /// Options that control how aria2 works and when it gives up.

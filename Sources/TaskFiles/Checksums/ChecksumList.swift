@@ -37,7 +37,7 @@ package struct ChecksumList: Sendable, Equatable {
             guard number <= Limit.lines else {
                 throw FileError(
                     file: file, at: Position(line: number), code: .tooLarge,
-                    "is more than the \(Limit.lines) lines that a list of digests may have")
+                    "exceeds the limit of \(Limit.lines) lines in a checksum list")
             }
             reader.read(line.last == UInt8(ascii: "\r") ? line.dropLast() : line, number: number)
         }
@@ -65,7 +65,7 @@ package struct ChecksumList: Sendable, Equatable {
         if let line = Self.contradiction(in: found) {
             throw FileError(
                 file: file, at: Position(line: line),
-                "gives another digest for '\(Self.shown(name))' than a line above it")
+                "has a different digest for '\(Self.shown(name))' than an earlier line")
         }
         guard let strongest = found.max(by: { $0.checksum.algorithm.strength < $1.checksum.algorithm.strength }) else {
             throw FileError(file: file, at: Position(), "has no line for the file name '\(Self.shown(name))'")

@@ -126,21 +126,21 @@ extension Configuration {
         default:
             guard let values = value.list("a list of \(NetworkRange.expectation)") else { return }
             guard values.count <= Bound.networks else {
-                return value.report("holds more than \(Bound.networks) networks")
+                return value.report("contains more than \(Bound.networks) networks")
             }
             network.deny = values.compactMap { $0.network() }
         }
     }
 
     private mutating func readHosts(_ section: YAMLValue) {
-        let expected = "a mapping of hosts to what holds for them, such as {example.org: {http-version: 2}}"
+        let expected = "a mapping of hosts to their settings, such as {example.org: {http-version: 2}}"
         for value in section.entries(atMost: Bound.hosts, expected) {
             guard let pattern = HostPattern(value.name) else {
                 value.reportKey(HostPattern.expectation)
                 continue
             }
             guard hosts[pattern.text] == nil else {
-                value.reportKey("is given twice: there is another `\(pattern.text)`")
+                value.reportKey("is given twice: `\(pattern.text)` is already present")
                 continue
             }
             var host = Host()
@@ -160,13 +160,13 @@ extension Configuration {
         let expected = "a list of windows, such as [{days: mon-fri, from: \"09:00\", to: \"18:00\", download-rate: 1M}]"
         guard let values = section.list(expected) else { return }
         guard values.count <= Bound.windows else {
-            return section.report("holds more than \(Bound.windows) windows")
+            return section.report("contains more than \(Bound.windows) windows")
         }
         schedule = Schedule(values.compactMap { Self.window($0) })
     }
 
     private static func window(_ value: YAMLValue) -> ScheduleWindow? {
-        guard let values = value.mapping(ConfigurationKeys.window, "a window with days, from, to and what counts in it")
+        guard let values = value.mapping(ConfigurationKeys.window, "a window with days, from, to and limits")
         else { return nil }
         var window = ScheduleWindow()
         for value in values.values {
@@ -180,13 +180,13 @@ extension Configuration {
             }
         }
         if window.from == ScheduleWindow.minutesOfDay {
-            values["from"]?.report("is the end of a day; a window begins by 23:59")
+            values["from"]?.report("must be 23:59 or earlier")
         }
         if values["from"] != nil, values["to"] != nil, window.from == window.to {
-            values["to"]?.report("is when the window begins; leave both out for the whole day")
+            values["to"]?.report("must differ from `from`; omit both for the whole day")
         }
         if values.isWhole, !["download-rate", "upload-rate", "pause"].contains(where: { values[$0] != nil }) {
-            value.reportBare("this window says nothing of download-rate, upload-rate or pause")
+            value.reportBare("this window sets none of download-rate, upload-rate and pause; set at least one")
         }
         return window
     }
@@ -194,7 +194,7 @@ extension Configuration {
     private mutating func readQueues(_ section: YAMLValue) {
         guard let values = section.list("a list of patterns such as [/etc/dld/queue.d/*.yaml]") else { return }
         guard values.count <= Bound.queues else {
-            return section.report("holds more than \(Bound.queues) patterns")
+            return section.report("contains more than \(Bound.queues) patterns")
         }
         queues = values.compactMap { $0.absolutePath() }
     }
@@ -216,19 +216,19 @@ extension Configuration {
     private mutating func readWatches(_ section: YAMLValue, baseDirectory: String, _ files: NamedFiles) {
         let values = section.list("a list of directories, such as [{directory: /srv/drop}]") ?? []
         guard values.count <= Bound.watches else {
-            section.report("holds more than \(Bound.watches) directories")
+            section.report("contains more than \(Bound.watches) directories")
             return
         }
         for value in values {
             guard let parts = value.mapping(ConfigurationKeys.watch, "a mapping with a directory") else { continue }
             guard let place = parts["directory"] else {
-                value.reportEntry("lacks its `directory`")
+                value.reportEntry("has no `directory`")
                 continue
             }
             guard let path = path(of: place, for: .watch) else { continue }
             let directory = "/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
             guard !watch.contains(where: { $0.directory == directory }) else {
-                place.report("is watched already")
+                place.report("is already watched")
                 continue
             }
             let defaults = parts["defaults"]?.mapping(QueueKeys.defaults)
@@ -245,7 +245,7 @@ extension Configuration {
         case "socket":
             control.socket = value.absolutePath()
             if let path = control.socket, path.utf8.count > Bound.socketPath {
-                value.report("is longer than the \(Bound.socketPath) bytes that a socket's path may have")
+                value.report("is longer than \(Bound.socketPath) bytes, the maximum for a socket's path")
             }
         case "mode": control.mode = value.mode()
         case "group":

@@ -6,7 +6,7 @@ struct HostPattern {
     let text: String
 
     static let expectation =
-        "is no host; write a name such as example.org, NAME:PORT, or *.NAME for the names beneath it"
+        "is not a host; write a name such as example.org, NAME:PORT, or *.NAME for its subdomains"
 
     init?(_ pattern: String) {
         let isWildcard = pattern.utf8.starts(with: "*.".utf8)

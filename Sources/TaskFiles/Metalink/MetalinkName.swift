@@ -22,9 +22,9 @@ struct MetalinkName: Hashable {
         guard !isSeparator(last) else { throw refuse("names a directory, not a file") }
         var segments: [String] = []
         for segment in bytes.split(whereSeparator: isSeparator) where !segment.elementsEqual(".".utf8) {
-            guard !segment.elementsEqual("..".utf8) else { throw refuse("must not climb with ..") }
+            guard !segment.elementsEqual("..".utf8) else { throw refuse("must not contain a .. component") }
             guard let safe = FileName.makeSafe(String(decoding: segment, as: UTF8.self)) else {
-                throw refuse("holds a part that is no file name")
+                throw refuse("contains a component that is not a file name")
             }
             segments.append(safe)
         }

@@ -48,7 +48,7 @@ struct MetalinkReader {
                 if let place = open.popLast() { try end(place) }
             }
         }
-        guard !files.isEmpty else { throw xml.source.fault(at: 0, "names no file") }
+        guard !files.isEmpty else { throw xml.source.fault(at: 0, "contains no file") }
         return files
     }
 
@@ -98,22 +98,22 @@ struct MetalinkReader {
         let shown = { (text: String) in "\"\(xml.source.shown(text.utf8))\"" }
         throw xml.source.fault(
             at: element.offset,
-            "is no Metalink: its outermost element is \(shown(element.name)) of "
+            "is not a Metalink: its root element is \(shown(element.name)) of "
                 + (element.namespace.isEmpty ? "no namespace" : "the namespace \(shown(element.namespace))"))
     }
 
     private func hasNoElements(_ element: XMLElement) -> FileError {
-        xml.source.fault(at: element.offset, "an element stands here where text belongs")
+        xml.source.fault(at: element.offset, "an element is not allowed here, only text")
     }
 
     private mutating func beginFile(_ element: XMLElement) throws(FileError) -> Place {
         guard files.count < limit else {
             throw xml.source.fault(
                 at: element.offset, code: .tooLarge,
-                "is more than the \(limit) files that one Metalink may name")
+                "exceeds the limit of \(limit) files in a Metalink")
         }
         guard let attribute = element.attribute("name") else {
-            throw xml.source.fault(at: element.offset, "this file lacks its `name`")
+            throw xml.source.fault(at: element.offset, "this file has no `name`")
         }
         let name: MetalinkName
         do {
@@ -123,7 +123,7 @@ struct MetalinkReader {
         }
         let position = places.position(at: element.offset)
         if let line = taken.updateValue(position.line, forKey: name) {
-            throw xml.source.fault(at: attribute.offset, "`name` is that of the file at line \(line) already")
+            throw xml.source.fault(at: attribute.offset, "`name` is the same as that of the file at line \(line)")
         }
         draft = MetalinkDraft(name: name, position: position, offset: element.offset)
         return .file
@@ -132,7 +132,7 @@ struct MetalinkReader {
     private mutating func beginPieces(_ element: XMLElement) throws(FileError) -> Place {
         guard let algorithm = try algorithm(of: element) else { return .ignored }
         guard let length = element.attribute("length") else {
-            throw xml.source.fault(at: element.offset, "these pieces lack their `length`")
+            throw xml.source.fault(at: element.offset, "these pieces have no `length`")
         }
         guard let bytes = Int64(digits: length.value.utf8), bytes > 0 else {
             throw xml.source.fault(at: length.offset, "`length` must be a number of bytes above 0")
@@ -154,7 +154,7 @@ struct MetalinkReader {
     /// Returns the algorithm of the element's `type`; `nil` for one that dld does not support.
     private func algorithm(of element: XMLElement) throws(FileError) -> Checksum.Algorithm? {
         guard let type = element.attribute("type") else {
-            throw xml.source.fault(at: element.offset, "this element lacks its `type`, such as sha-256")
+            throw xml.source.fault(at: element.offset, "this element has no `type`, such as sha-256")
         }
         return Checksum.Algorithm(loosely: type.value)
     }
@@ -205,7 +205,7 @@ struct MetalinkReader {
             }
         case .pieceHash:
             guard draft?.pieces?.append(hex: text) == true else {
-                throw refuse("`hash` of a piece is not one of the algorithm that `pieces` names, in hexadecimal digits")
+                throw refuse("`hash` of a piece must be a hexadecimal digest of the algorithm that `pieces` names")
             }
         case .url(let rank):
             let url = String(decoding: text, as: UTF8.self)

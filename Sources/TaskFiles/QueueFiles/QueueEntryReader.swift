@@ -36,7 +36,7 @@ struct QueueEntryReader {
         var options: YAMLMapping?
         if value.shape == .scalar, kind == .download || value.isNull {
             guard !value.isNull else {
-                value.reportEntry("is empty; give a URL or take the dash out")
+                value.reportEntry("is empty; give a URL or remove the dash")
                 return nil
             }
             guard let url = value.text() else { return nil }
@@ -53,7 +53,7 @@ struct QueueEntryReader {
             // A digest in the entry replaces a default list of digests.
             if mapping["checksum"] != nil { task.checksumURL = nil }
             if let mirrors = mapping["mirrors"], mapping["mirror"] != nil {
-                mirrors.report("and `mirror` are two names for one thing; give one of them")
+                mirrors.report("and `mirror` are the same option; give one of them")
                 return nil
             }
             var values = UnpackedTask(task)
@@ -63,7 +63,7 @@ struct QueueEntryReader {
             if task.metalink, mapping["metalink"] != nil, mapping["checksum-url"] == nil { task.checksumURL = nil }
             let required = kind == .download ? ["url"] : ["file", "url"]
             for name in required where mapping[name] == nil {
-                value.reportEntry("lacks its `\(name)`")
+                value.reportEntry("has no `\(name)`")
                 return nil
             }
             options = mapping
@@ -165,7 +165,7 @@ struct QueueEntryReader {
 
     private func content(_ path: String, of value: YAMLValue, limit: Int) -> String? {
         guard path != "-" else {
-            value.report("names standard input, which belongs to no entry; give the path of a file")
+            value.report("names standard input, which entries cannot use; give the path of a file")
             return nil
         }
         guard let path = self.path(path, of: value, to: "read") else { return nil }
@@ -184,7 +184,7 @@ struct QueueEntryReader {
             return nil
         }
         guard !path.hasPrefix("~") else {
-            value.report("begins with ~, which only a shell expands; write the path out")
+            value.report("begins with ~, which only a shell expands; write the full path")
             return nil
         }
         if path.hasPrefix("/") { return path }

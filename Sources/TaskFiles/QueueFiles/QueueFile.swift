@@ -61,7 +61,7 @@ package struct QueueFile: Sendable, Equatable {
                     baseDirectory: baseDirectory, moment: moment, files: files)
                 for value in part.list("a list; begin each entry with a dash") ?? [] {
                     guard entries.count < Limit.entries else {
-                        value.reportEntry("is more than the \(Limit.entries) that one file may hold")
+                        value.reportEntry("exceeds the limit of \(Limit.entries) entries per file")
                         break
                     }
                     guard let entry = reader.read(value) else { continue }

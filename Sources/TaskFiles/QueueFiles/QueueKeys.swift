@@ -3,11 +3,11 @@ import TaskModel
 /// The keys of a queue file: the long names of the options of `dlctl add` and `dlctl upload`.
 enum QueueKeys {
     static let top = KeyTable(["batch", "defaults", "downloads", "uploads"])
-    static let download = table(ofDownload + ofBoth, elsewhere: ofUpload, "belongs to uploads")
-    static let upload = table(ofUpload + ofBoth, elsewhere: ofDownload, "belongs to downloads")
+    static let download = table(ofDownload + ofBoth, elsewhere: ofUpload, "applies to uploads only")
+    static let upload = table(ofUpload + ofBoth, elsewhere: ofDownload, "applies to downloads only")
     static let defaults = table(
         (ofUpload + ofDownload + ofBoth).filter { !ofOneEntry.contains($0) }, elsewhere: ofOneEntry,
-        "belongs to one entry; a default is for all")
+        "applies to a single entry and cannot be a default")
 
     private static let ofDownload = keys(of: TaskField.all.filter { $0.kinds.only == .download })
     private static let ofUpload = keys(of: TaskField.all.filter { $0.kinds.only == .upload })
@@ -23,7 +23,7 @@ enum QueueKeys {
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
         var places = Dictionary(uniqueKeysWithValues: elsewhere.map { ($0, place) })
-        places["batch"] = "belongs to the top of the file, for all its entries"
+        places["batch"] = "belongs at the top level of the file, where it applies to all entries"
         return KeyTable(known, elsewhere: places)
     }
 

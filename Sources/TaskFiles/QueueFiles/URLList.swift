@@ -75,7 +75,7 @@ extension URLList {
                 throw FileError(file: file, at: position, code: error.code, "`\(error.field)`: \(error.message)")
             }
             guard count < limit else {
-                throw FileError(file: file, at: position, "is more than the \(limit) URLs that one file may hold")
+                throw FileError(file: file, at: position, "exceeds the limit of \(limit) URLs per file")
             }
             count += 1
             return QueueEntry(task, line: position.line, column: position.column)

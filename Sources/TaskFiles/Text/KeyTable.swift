@@ -17,7 +17,7 @@ struct KeyTable: Sendable {
 
     /// Returns the error message for `key`, which is not one of the known keys.
     func refusal(of key: String) -> String {
-        if notCarriedOut.contains(key) { return "`\(key)` is not carried out by this version yet; take it out" }
+        if notCarriedOut.contains(key) { return "`\(key)` is not supported by this version; remove it" }
         if let place = elsewhere[key] { return "`\(key)` \(place)" }
         guard let nearest = NearestWord.to(key, among: known + notCarriedOut) else {
             return "`\(key)` is not a key here; the keys are \(known.joined(separator: ", "))"

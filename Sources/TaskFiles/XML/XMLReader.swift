@@ -80,7 +80,7 @@ struct XMLReader {
         if let innermost = open.last {
             throw source.fault(at: innermost.start, "the element \(source.shown(innermost.name)) is not closed")
         }
-        guard hasRoot else { throw source.fault(at: index, "holds no element") }
+        guard hasRoot else { throw source.fault(at: index, "contains no element") }
         return nil
     }
 
@@ -97,7 +97,7 @@ struct XMLReader {
         index += 1
         let name = try readName("a tag")
         if open.isEmpty, hasRoot {
-            throw source.fault(at: start, "a document has one outermost element, and this is another")
+            throw source.fault(at: start, "a document has one root element, and this is a second one")
         }
         guard open.count < Limit.depth else {
             throw source.fault(at: start, "elements nest deeper than \(Limit.depth)")
@@ -113,7 +113,7 @@ struct XMLReader {
             }
             if bytes[index] == UInt8(ascii: "/") {
                 guard index + 1 < bytes.count, bytes[index + 1] == UInt8(ascii: ">") else {
-                    throw source.fault(at: index, "a slash here is followed by >")
+                    throw source.fault(at: index, "a slash here must be followed by >")
                 }
                 index += 2
                 isEmpty = true
@@ -130,7 +130,7 @@ struct XMLReader {
             }
             _ = skipBlanks()
             guard index < bytes.count, bytes[index] == UInt8(ascii: "=") else {
-                throw source.fault(at: index, "an attribute's name is followed by =")
+                throw source.fault(at: index, "an attribute's name must be followed by =")
             }
             index += 1
             _ = skipBlanks()
@@ -154,7 +154,7 @@ struct XMLReader {
                 namespaces.bind("", to: value)
             } else if name.starts(with: "xmlns:".utf8) {
                 guard !value.isEmpty, name.count > 6 else {
-                    throw source.fault(at: offset, "a prefix is bound to no namespace")
+                    throw source.fault(at: offset, "a prefix needs a name and a namespace")
                 }
                 namespaces.bind(String(decoding: name.dropFirst(6), as: UTF8.self), to: value)
             }
@@ -186,7 +186,7 @@ struct XMLReader {
         }
         let (prefix, local) = (name[..<colon], name[(colon + 1)...])
         guard !prefix.isEmpty, !local.isEmpty, !local.contains(UInt8(ascii: ":")) else {
-            throw source.fault(at: offset, "\(source.shown(name)) is no name with a prefix")
+            throw source.fault(at: offset, "\(source.shown(name)) is not a valid name with a prefix")
         }
         return (String(decoding: prefix, as: UTF8.self), String(decoding: local, as: UTF8.self))
     }
@@ -201,11 +201,11 @@ struct XMLReader {
         }
         index += 1
         guard let innermost = open.last else {
-            throw source.fault(at: start, "\(source.shown(name)) is closed and was not opened")
+            throw source.fault(at: start, "\(source.shown(name)) is closed but was not opened")
         }
         guard innermost.name == name else {
             throw source.fault(
-                at: start, "closes \(source.shown(name)) where \(source.shown(innermost.name)) is to be closed first")
+                at: start, "closes \(source.shown(name)) where \(source.shown(innermost.name)) must be closed first")
         }
         leave()
     }
@@ -216,7 +216,7 @@ struct XMLReader {
         let end = source.index(of: UInt8(ascii: "<"), from: index) ?? bytes.count
         guard !open.isEmpty else {
             let stray = bytes[index..<end].firstIndex { !XMLSource.isBlank($0) }
-            if let stray { throw source.fault(at: stray, "text stands outside the document's element") }
+            if let stray { throw source.fault(at: stray, "text is not allowed outside the root element") }
             index = end
             return
         }
@@ -224,7 +224,7 @@ struct XMLReader {
             switch bytes[index] {
             case UInt8(ascii: "&"): try keep(readReference())
             case UInt8(ascii: "]") where source.has("]]>", at: index):
-                throw source.fault(at: index, "]]> stands here without a beginning")
+                throw source.fault(at: index, "]]> is not allowed outside a CDATA section")
             default: try keepByte()
             }
         }
@@ -256,18 +256,20 @@ struct XMLReader {
         let start = index
         // The longest valid reference is `&#x10FFFF;`; the limit leaves room for leading zeros.
         let end = bytes[index..<min(index + 16, bytes.count)].firstIndex(of: UInt8(ascii: ";"))
-        guard let end else { throw source.fault(at: start, "an & begins a reference, and here is none; write &amp;") }
+        guard let end else {
+            throw source.fault(at: start, "& must begin a reference; write &amp; for the character &")
+        }
         let name = bytes[(start + 1)..<end]
         index = end + 1
         if name.first == UInt8(ascii: "#") {
             guard let scalar = XMLSource.scalar(ofReference: name.dropFirst()) else {
-                throw source.fault(at: start, "the reference \(source.shown(name)) is no character of a text")
+                throw source.fault(at: start, "the reference \(source.shown(name)) is not a valid character")
             }
             return Array(String(scalar).utf8)
         }
         let entities: [(String, String)] = [("amp", "&"), ("lt", "<"), ("gt", ">"), ("quot", "\""), ("apos", "'")]
         guard let entity = entities.first(where: { name.elementsEqual($0.0.utf8) }) else {
-            throw source.fault(at: start, "the entity \(source.shown(name)) is not one of XML's own five")
+            throw source.fault(at: start, "the entity \(source.shown(name)) is not one of the five that XML predefines")
         }
         return Array(entity.1.utf8)
     }
@@ -278,7 +280,7 @@ struct XMLReader {
             guard let end = source.index(of: "--", from: start + 4) else {
                 throw source.fault(at: start, "the comment is not closed")
             }
-            guard source.has("-->", at: end) else { throw source.fault(at: end, "a comment holds no --") }
+            guard source.has("-->", at: end) else { throw source.fault(at: end, "a comment must not contain --") }
             index = end + 3
         } else if source.has("<![CDATA[", at: start), !open.isEmpty {
             guard let end = source.index(of: "]]>", from: start + 9) else {
@@ -288,9 +290,9 @@ struct XMLReader {
             while index < end { try keepByte() }
             index = end + 3
         } else if source.has("<!DOCTYPE", at: start) {
-            throw source.fault(at: start, "is a document type definition, which dld does not take; remove it")
+            throw source.fault(at: start, "is a document type definition, which dld does not accept; remove it")
         } else {
-            throw source.fault(at: start, "is no XML")
+            throw source.fault(at: start, "is not XML")
         }
     }
 
@@ -299,7 +301,7 @@ struct XMLReader {
     private mutating func readValue() throws(FileError) -> String {
         let start = index
         guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") || bytes[index] == UInt8(ascii: "'") else {
-            throw source.fault(at: index, "an attribute's value stands in quotation marks")
+            throw source.fault(at: index, "an attribute's value must be in quotation marks")
         }
         let mark = bytes[index]
         index += 1
@@ -309,7 +311,7 @@ struct XMLReader {
                 throw source.fault(at: start, "the value is longer than \(Limit.textLength >> 10) KiB")
             }
             switch bytes[index] {
-            case UInt8(ascii: "<"): throw source.fault(at: index, "a value holds no <; write &lt;")
+            case UInt8(ascii: "<"): throw source.fault(at: index, "an attribute's value must not contain <; write &lt;")
             case UInt8(ascii: "&"): value += try readReference()
             case 0x09, 0x0A, 0x0D:
                 if source.has("\r\n", at: index) { index += 1 }
@@ -331,7 +333,7 @@ struct XMLReader {
         let name = bytes[start..<index]
         guard let first = name.first, XMLSource.beginsName(first) else {
             throw source.fault(
-                at: start, "the name of \(what) is missing here; an & or < in text is written &amp; or &lt;")
+                at: start, "the name of \(what) is missing here; write & and < in text as &amp; and &lt;")
         }
         guard name.count <= Limit.nameLength else {
             throw source.fault(at: start, "the name is longer than \(Limit.nameLength) bytes")
@@ -355,7 +357,7 @@ struct XMLReader {
         index += 2
         let target = try readName("an instruction")
         guard String(decoding: target, as: UTF8.self).lowercased() != "xml" else {
-            throw source.fault(at: start, "an XML declaration stands at the beginning of a file alone")
+            throw source.fault(at: start, "an XML declaration is allowed only at the beginning of a file")
         }
         guard let end = source.index(of: "?>", from: index) else {
             throw source.fault(at: start, "the instruction is not closed")
@@ -372,7 +374,7 @@ struct XMLReader {
             let name = try readName("an attribute")
             _ = skipBlanks()
             guard index < bytes.count, bytes[index] == UInt8(ascii: "=") else {
-                throw source.fault(at: index, "an attribute's name is followed by =")
+                throw source.fault(at: index, "an attribute's name must be followed by =")
             }
             index += 1
             _ = skipBlanks()

@@ -18,7 +18,7 @@ struct XMLSource {
         }
         let text = try FileText.decode(bytes, file: file)
         if let position = FileText.positionOfControlCharacter(in: text) {
-            throw FileError(file: file, at: position, "holds a control character; dld reads text files only")
+            throw FileError(file: file, at: position, "contains a control character; dld reads text files only")
         }
         self.bytes = Array(text.utf8)
     }

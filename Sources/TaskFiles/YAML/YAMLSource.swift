@@ -37,7 +37,7 @@ final class YAMLSource {
     /// in reasonable time. Once the limit is exceeded, nothing more is read, and further faults in the file are not
     /// detected.
     func mayVisit(at position: Position) -> Bool {
-        if visitsLeft == 0 { fault = (position, .invalid, "the aliases above repeat too many values; write fewer") }
+        if visitsLeft == 0 { fault = (position, .invalid, "the aliases above repeat too many values; use fewer") }
         visitsLeft -= 1
         return visitsLeft >= 0
     }
@@ -50,7 +50,7 @@ final class YAMLSource {
     /// - Throws: ``FileError`` if the text is not one YAML document, or if a key is not a plain word.
     func compose() throws(FileError) -> YAMLValue? {
         if let position = FileText.positionOfControlCharacter(in: text) {
-            throw FileError(file: file, at: position, "holds a control character; dld reads text files only")
+            throw FileError(file: file, at: position, "contains a control character; dld reads text files only")
         }
         try checkAliases()
         return try compose(text).map { YAMLValue($0, name: "", source: self) }
@@ -119,12 +119,12 @@ final class YAMLSource {
             let position = Position(mark)
             if scalar(at: position) == "\t" {
                 return FileError(
-                    file: file, at: inCharacters(position), "YAML takes no tab here; indent with spaces")
+                    file: file, at: inCharacters(position), "YAML does not allow a tab here; indent with spaces")
             }
             // The problem is an anchor or an alias without a name.
             if problem.hasPrefix("did not find expected alphabetic") {
                 return FileError(
-                    file: file, at: inCharacters(position), "what begins with * or & stands in quotes in YAML")
+                    file: file, at: inCharacters(position), "a value that begins with * or & must be in quotes in YAML")
             }
             return FileError(file: file, at: inCharacters(position), "is not YAML: \(problem)")
         case YamlError.duplicatedKeysInMapping(let keys, let context):
@@ -132,7 +132,7 @@ final class YAMLSource {
             let second = positionOfSecondKey(first: first, in: text) ?? first
             return FileError(
                 file: file, at: inCharacters(second),
-                "`\(keys.first ?? "")` is given twice; it stands at line \(first.line) already")
+                "`\(keys.first ?? "")` is given twice; it is already at line \(first.line)")
         case YamlError.reader(let problem, let offset, _, _):
             let before = text.prefix(offset ?? 0)
             return FileError(file: file, at: FileText.position(after: before.utf8), "is not YAML: \(problem)")

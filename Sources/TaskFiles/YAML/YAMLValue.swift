@@ -65,7 +65,7 @@ struct YAMLValue {
             return nil
         }
         guard !isNull else {
-            report("has no value; give \(expected) or take the key out")
+            report("has no value; give \(expected) or remove the key")
             return nil
         }
         return scalar.string
@@ -94,7 +94,7 @@ struct YAMLValue {
 
     /// Returns a rate in bytes per second.
     func rate() -> Int64? {
-        parse("a rate of 1 byte a second or more, such as 500K, 2M or 1.5G") { text in
+        parse("a rate of at least 1 byte per second, such as 500K, 2M or 1.5G") { text in
             ByteSize.parse(text).flatMap { $0 >= 1 ? $0 : nil }
         }
     }
@@ -164,7 +164,7 @@ struct YAMLValue {
             return []
         }
         guard pairs.count <= limit else {
-            report("holds more than \(limit) keys")
+            report("contains more than \(limit) keys")
             return []
         }
         return pairs.compactMap { key, value in

@@ -16,16 +16,16 @@ public enum FileName {
         func refuse(_ message: String) -> FieldError {
             FieldError(field: field, code: isPath ? .pathNotAllowed : .invalid, message: message)
         }
-        guard !bytes.isEmpty else { throw refuse("is empty; give a file name or leave the option out") }
+        guard !bytes.isEmpty else { throw refuse("is empty; give a file name or omit the option") }
         guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw refuse("holds a control character, such as a line break")
+            throw refuse("contains a control character, such as a line break")
         }
         guard !bytes.contains(UInt8(ascii: "/")) else {
-            throw refuse("is a path; give a name here and the place with --directory")
+            throw refuse("is a path; give a file name here and the directory with --directory")
         }
         guard name != ".", name != ".." else { throw refuse("\(name) names a directory, not a file") }
         guard !bytes.starts(with: ".dld-".utf8) else {
-            throw refuse("names that begin with .dld- are kept for part files")
+            throw refuse("must not begin with .dld-, which is reserved for part files")
         }
         guard bytes.count <= maximumLength else { throw refuse("is longer than \(maximumLength) bytes") }
     }
@@ -41,16 +41,16 @@ public enum FileName {
         func refuse(_ message: String, code: ErrorCode = .invalid) -> FieldError {
             FieldError(field: field, code: code, message: message)
         }
-        guard !bytes.isEmpty else { throw refuse("is empty; give a directory or leave the option out") }
+        guard !bytes.isEmpty else { throw refuse("is empty; give a directory or omit the option") }
         guard bytes.count < 4096 else { throw refuse("is longer than 4095 bytes") }
         guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw refuse("holds a control character, such as a line break")
+            throw refuse("contains a control character, such as a line break")
         }
         let components = bytes.split(separator: UInt8(ascii: "/"))
         guard components.count <= maximumDepth else { throw refuse("has more than \(maximumDepth) levels") }
         for component in components {
             guard !component.elementsEqual("..".utf8) else {
-                throw refuse("must not climb with ..", code: .pathNotAllowed)
+                throw refuse("must not contain a .. component", code: .pathNotAllowed)
             }
             guard component.count <= maximumLength else {
                 throw refuse("a component is longer than \(maximumLength) bytes")

@@ -83,13 +83,13 @@ public struct TaskAddress: Sendable, Equatable {
             guard !bytes.isEmpty else { throw Refusal("is empty; write a URL such as https://example.org/file") }
             guard bytes.count <= maximumLength else { throw Refusal("is longer than \(maximumLength) bytes") }
             guard !bytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-                throw Refusal("holds a space or control character; percent-encode it")
+                throw Refusal("contains a space or control character; percent-encode it")
             }
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0,
                 bytes[..<colon].allSatisfy({
                     $0.isLetterOrDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-")
                 })
-            else { throw Refusal("has no scheme; write it out, as in https://example.org/file") }
+            else { throw Refusal("has no scheme; write it in full, as in https://example.org/file") }
             scheme = Self.lowercased(bytes[..<colon])
             guard scheme == "http" || scheme == "https" || schemes.contains(scheme) else {
                 throw Refusal(
@@ -98,12 +98,12 @@ public struct TaskAddress: Sendable, Equatable {
             }
             let start = colon + 3
             guard bytes.count >= start, bytes[colon + 1] == UInt8(ascii: "/"), bytes[colon + 2] == UInt8(ascii: "/")
-            else { throw Refusal("lacks // after \(scheme):") }
+            else { throw Refusal("has no // after \(scheme):") }
             let end = bytes[start...].firstIndex { $0.endsAuthority } ?? bytes.count
             let authority = bytes[start..<end]
             // Some URL parsers end the host at a backslash and others do not, so the host validated here could differ
             // from the host that is contacted.
-            guard !authority.contains(UInt8(ascii: "\\")) else { throw Refusal("holds a back-slash before its path") }
+            guard !authority.contains(UInt8(ascii: "\\")) else { throw Refusal("contains a backslash before its path") }
             let at = authority.lastIndex(of: UInt8(ascii: "@"))
             userInfo = at.map { start..<$0 }
             hasQuery = bytes[end...].contains(UInt8(ascii: "?"))
@@ -117,13 +117,13 @@ public struct TaskAddress: Sendable, Equatable {
             var portBytes = hostAndPort[hostAndPort.endIndex...]
             if hostAndPort.first == UInt8(ascii: "[") {
                 guard let close = hostAndPort.firstIndex(of: UInt8(ascii: "]")) else {
-                    throw Refusal("the IPv6 address lacks its closing bracket")
+                    throw Refusal("the IPv6 address has no closing bracket")
                 }
                 hostBytes = hostAndPort[...close]
                 let inside = hostBytes.dropFirst().dropLast()
                 guard inside.contains(UInt8(ascii: ":")),
                     inside.allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
-                else { throw Refusal("what stands in brackets is not an IPv6 address") }
+                else { throw Refusal("the text in brackets is not an IPv6 address") }
                 let tail = hostAndPort[(close + 1)...]
                 guard tail.isEmpty || tail.first == UInt8(ascii: ":") else { throw Refusal("the port is not a number") }
                 portBytes = tail.dropFirst()
@@ -135,11 +135,11 @@ public struct TaskAddress: Sendable, Equatable {
                 guard hostBytes.count <= 253 else { throw Refusal("the host name is longer than 253 bytes") }
                 // A percent sign is refused. libcurl would decode it, so that one host could appear under many names.
                 guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || $0.isUnreservedMark }) else {
-                    throw Refusal("the host name holds a character that no host name has")
+                    throw Refusal("the host name contains an invalid character")
                 }
             }
             guard !hostBytes.isEmpty, !hostBytes.elementsEqual(CollectionOfOne(UInt8(ascii: "."))) else {
-                throw Refusal("names no host; write it out, as in https://example.org/file")
+                throw Refusal("has no host; write it in full, as in https://example.org/file")
             }
             let host = lowercased(hostBytes)
             if portBytes.isEmpty { return (host, nil) }

@@ -27,7 +27,7 @@ struct FieldCheck: Sendable {
             throw FieldError(field: field, message: "is longer than \(limit) bytes")
         }
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw FieldError(field: field, message: "holds a control character, such as a line break")
+            throw FieldError(field: field, message: "contains a control character, such as a line break")
         }
     }
 }
@@ -50,10 +50,10 @@ extension FieldCheck {
     static let mirrors = FieldCheck { task, _ throws(FieldError) in
         let mirrors = task.mirrors
         guard mirrors.count <= Limit.mirrors else {
-            throw FieldError(field: "mirrors", message: "are more than \(Limit.mirrors)")
+            throw FieldError(field: "mirrors", message: "must be at most \(Limit.mirrors) URLs")
         }
         guard mirrors.reduce(0, { $0 + $1.utf8.count }) <= Limit.mirrorsLength else {
-            throw FieldError(field: "mirrors", message: "are longer than \(Limit.mirrorsLength / 1024) KiB together")
+            throw FieldError(field: "mirrors", message: "must be at most \(Limit.mirrorsLength / 1024) KiB in total")
         }
         for (index, mirror) in mirrors.enumerated() { _ = try TaskAddress(parsing: mirror, field: "mirrors[\(index)]") }
     }
@@ -66,11 +66,11 @@ extension FieldCheck {
         guard let checksumURL = task.checksumURL else { return }
         _ = try TaskAddress(parsing: checksumURL, field: field.name)
         guard task.checksum == nil else {
-            throw FieldError(field: field.name, message: "stands in place of a checksum; give one of them")
+            throw FieldError(field: field.name, message: "cannot be combined with a checksum; give one of them")
         }
         guard !task.metalink else {
             throw FieldError(
-                field: field.name, message: "goes by the file's URL, which a Metalink alone knows; give a checksum")
+                field: field.name, message: "needs the file's URL, which only the Metalink contains; give a checksum")
         }
     }
 
@@ -99,7 +99,7 @@ extension FieldCheck {
             throw FieldError(field: field.name, message: "must be PUT or POST")
         }
         if task.isForm, task.method == "PUT" {
-            throw FieldError(field: field.name, message: "must be POST: a form is sent by no other method")
+            throw FieldError(field: field.name, message: "must be POST for a form")
         }
     }
 
@@ -132,7 +132,7 @@ extension FieldCheck {
     static let headers = FieldCheck { task, _ throws(FieldError) in
         let headers = task.headers
         guard headers.count <= Limit.headers else {
-            throw FieldError(field: "headers", message: "are more than \(Limit.headers)")
+            throw FieldError(field: "headers", message: "must be at most \(Limit.headers) lines")
         }
         for (index, header) in headers.enumerated() {
             let field = "headers[\(index)]"
@@ -140,7 +140,7 @@ extension FieldCheck {
                 throw FieldError(field: field, message: "is longer than \(Limit.headerLength) bytes")
             }
             guard !header.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
-                throw FieldError(field: field, message: "holds a control character, such as a line break")
+                throw FieldError(field: field, message: "contains a control character, such as a line break")
             }
             guard let (name, _) = TaskSpecification.splitHeader(header) else {
                 throw FieldError(field: field, message: "is not of the form 'Name: value'")
@@ -161,13 +161,13 @@ extension FieldCheck {
         guard let user = task.user else { return }
         try checkText(user, field.name, limit: Limit.secretLength)
         if user.utf8.contains(UInt8(ascii: ":")) {
-            throw FieldError(field: field.name, message: "must not hold a colon (RFC 7617, section 2)")
+            throw FieldError(field: field.name, message: "must not contain a colon (RFC 7617, section 2)")
         }
     }
 
     static let password = FieldCheck { task, field throws(FieldError) in
         try checkText(task.password, field.name, limit: Limit.secretLength)
-        if task.user == nil { throw FieldError(field: field.name, message: "needs a user beside it") }
+        if task.user == nil { throw FieldError(field: field.name, message: "needs a user") }
     }
 
     /// Checks the size of the cookies and their conflict with a `Cookie` header. The engine, which sends the cookies,
@@ -175,7 +175,7 @@ extension FieldCheck {
     static let cookies = FieldCheck { task, field throws(FieldError) in
         guard let cookies = task.cookies else { return }
         guard cookies.utf8.count <= Limit.cookiesLength else {
-            throw FieldError(field: field.name, message: "are longer than \(Limit.cookiesLength / 1024) KiB")
+            throw FieldError(field: field.name, message: "must be at most \(Limit.cookiesLength / 1024) KiB")
         }
         guard !task.headers.contains(where: { TaskSpecification.splitHeader($0)?.name.lowercased() == "cookie" })
         else {
@@ -204,11 +204,11 @@ extension FieldCheck {
             throw FieldError(field: field.name, message: "is longer than 256 KiB")
         }
         guard certificates.contains("-----BEGIN CERTIFICATE-----") else {
-            throw FieldError(field: field.name, message: "holds no certificate in PEM form")
+            throw FieldError(field: field.name, message: "contains no certificate in PEM format")
         }
         // The certificates are stored in clear text, so a private key is refused.
         guard !certificates.contains("PRIVATE KEY-----") else {
-            throw FieldError(field: field.name, message: "holds a private key; leave it out")
+            throw FieldError(field: field.name, message: "contains a private key; remove it")
         }
     }
 }
@@ -218,13 +218,14 @@ extension FieldCheck {
 extension FieldCheck {
     static let limit = FieldCheck { task, field throws(FieldError) in
         if let limit = task.limit, limit < 1 {
-            throw FieldError(field: field.name, message: "must be at least 1 byte a second")
+            throw FieldError(field: field.name, message: "must be at least 1 byte per second")
         }
     }
 
     static let startAt = FieldCheck { task, field throws(FieldError) in
         if let startAt = task.startAt, startAt < 0 || startAt >= 253_402_300_800_000 {
-            throw FieldError(field: field.name, message: "must lie between 1970 and 9999, in milliseconds")
+            throw FieldError(
+                field: field.name, message: "must be between the years 1970 and 9999, in milliseconds since 1970")
         }
     }
 

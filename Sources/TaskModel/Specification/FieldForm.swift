@@ -46,7 +46,7 @@ struct FieldForm: Sendable {
 
     static func rate(_ path: FieldPath<Int64?>) -> Self {
         Self(
-            syntax: .rate(path), operations: FieldOperations(path, expected: "a whole number of bytes a second"))
+            syntax: .rate(path), operations: FieldOperations(path, expected: "a whole number of bytes per second"))
     }
 
     static func connections(_ path: FieldPath<ConnectionCount?>) -> Self {

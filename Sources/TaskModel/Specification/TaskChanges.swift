@@ -204,7 +204,7 @@ extension TaskChanges: Codable {
         if TaskField.ofJSON(named: name) != nil {
             return FieldError(
                 field: name,
-                message: "cannot be changed once the task is there; only \(changeable.joined(separator: ", ")) can")
+                message: "cannot be changed after the task is added; only \(changeable.joined(separator: ", ")) can")
         }
         let nearest = NearestWord.to(name, among: changeable)
         return FieldError(

@@ -85,8 +85,8 @@ package final class TaskField: Sendable {
         let refusal: String?
 
         static let all = Kinds(only: nil, refusal: nil)
-        static let downloads = downloads(refusal: "belongs to downloads")
-        static let uploads = uploads(refusal: "belongs to uploads")
+        static let downloads = downloads(refusal: "applies to downloads only")
+        static let uploads = uploads(refusal: "applies to uploads only")
 
         static func downloads(refusal: String?) -> Kinds { Kinds(only: .download, refusal: refusal) }
         static func uploads(refusal: String) -> Kinds { Kinds(only: .upload, refusal: refusal) }

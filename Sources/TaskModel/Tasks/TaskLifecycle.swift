@@ -114,8 +114,8 @@ public struct IllegalTransition: Error, Sendable, Equatable, CustomStringConvert
         case .cancel: "is \(state.rawValue); only a task that has not ended can be cancelled"
         case .retry: "is \(state.rawValue); only a failed or cancelled task can be retried"
         case .update where state == .cancelled:
-            "is cancelled; take it back into the queue first (see retry), then it can be changed"
-        case .update: "is \(state.rawValue); nothing of it can be changed any more"
+            "is cancelled; it can be changed only after a retry"
+        case .update: "is \(state.rawValue); it can no longer be changed"
         default: "cannot \(event) while \(state.rawValue)"
         }
     }

@@ -42,7 +42,7 @@ public struct PieceHashes: Sendable, Hashable {
         }
         guard hashes.count <= Self.maximumByteCount else {
             throw FieldError(
-                field: "\(field).hashes", message: "are longer than \(Self.maximumByteCount / 1024) KiB together")
+                field: "\(field).hashes", message: "must be at most \(Self.maximumByteCount / 1024) KiB in total")
         }
         guard hashes.count % algorithm.byteCount == 0, !hashes.isEmpty else {
             throw FieldError(
@@ -52,7 +52,7 @@ public struct PieceHashes: Sendable, Hashable {
         if let size, size >= 0, Self.count(size: size, length: length) != Int64(count) {
             throw FieldError(
                 field: "\(field).hashes",
-                message: "are \(count), and \(size) bytes in pieces of \(length) are "
+                message: "are \(count), but \(size) bytes in pieces of \(length) bytes need "
                     + "\(Self.count(size: size, length: length))")
         }
     }

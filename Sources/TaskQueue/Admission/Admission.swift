@@ -121,16 +121,16 @@ struct Admission {
         if keepsSecrets || hasKey, asked.directory != before.directory {
             throw FieldError(
                 field: "directory", code: .permissionDenied,
-                message: "of another user's task is not changed where its owner's header fields, cookies, password or "
-                    + "rights bring the file")
+                message: "cannot be changed for another user's task if its owner's header fields, cookies, password or "
+                    + "permissions are used to transfer the file")
         }
         func check(_ address: TaskAddress, field: String, goesTo known: Set<String>) throws(FieldError) {
             let carries = keepsSecrets || (hasKey && address.scheme == "sftp")
             guard carries, !known.contains(address.hostKey) else { return }
             throw FieldError(
                 field: field, code: .permissionDenied,
-                message: "is of another host, and the task has what its owner gave for this one: header fields, "
-                    + "cookies, a form, a password, a proxy or a key"
+                message: "has another host, and the task has header fields, cookies, a form, a password, a proxy or a "
+                    + "key that its owner gave for the present host"
             )
         }
         let own = try TaskAddress(parsing: before.url).hostKey
@@ -159,7 +159,7 @@ struct Admission {
         } catch {
             throw FieldError(
                 field: field, code: .permissionDenied,
-                message: "of another user's upload is not changed by someone who may not upload its file")
+                message: "of another user's upload can be changed only by a user who may upload its file")
         }
     }
 
@@ -171,13 +171,13 @@ struct Admission {
             FieldError(field: field, code: .permissionDenied, message: message)
         }
         if asked.output != before.output {
-            throw refuse("output", "of another user's task is hers to change")
+            throw refuse("output", "of another user's task can be changed by its owner only")
         }
         let mayReplace = (asked.onConflict ?? settings.onConflict) == .overwrite
         if mayReplace, asked.output == nil, asked.url != before.url || asked.mirrors != before.mirrors {
             throw refuse(
                 asked.url != before.url ? "url" : "mirrors",
-                "of another user's task that may overwrite files decides over which: it is hers to change")
+                "of another user's task that may overwrite files can be changed by its owner only")
         }
     }
 
@@ -201,7 +201,7 @@ struct Admission {
         if address.namesDirectory {
             let deed = specification.kind == .download ? "fetches" : "stores"
             throw FieldError(
-                field: "url", message: "names a directory; \(address.scheme) \(deed) files alone: name a file in it")
+                field: "url", message: "names a directory; \(address.scheme) \(deed) files only: name a file in it")
         }
         return address
     }
@@ -259,7 +259,7 @@ struct Admission {
     /// Returns the open file that the caller passed at the given index.
     func passedFile(at index: Int) throws(FieldError) -> PassedFile {
         guard let entry = caller.files?.file(at: index) else {
-            throw FieldError(field: "descriptor", message: "is none of the files of the last source.receive")
+            throw FieldError(field: "descriptor", message: "is not one of the files of the last source.receive")
         }
         let isTrusted = settings.isTrusted(caller.uid)
         let file: PassedFile
@@ -271,7 +271,7 @@ struct Admission {
         }
         guard isTrusted || file.parent.map({ !settings.protectedPlaces.inodes.contains($0) }) ?? true else {
             throw FieldError(
-                field: "descriptor", code: .permissionDenied, message: "lies in a directory of the daemon itself")
+                field: "descriptor", code: .permissionDenied, message: "is in a directory of the daemon itself")
         }
         return file
     }

@@ -224,7 +224,7 @@ struct RunOutcomePolicy {
             case .allowanceUsedUp:
                 " by your downloads: remove some with their files (dlctl remove --delete-file), or have "
                     + "limits.bytes-per-owner raised"
-            default: error.httpStatus == 401 ? "; --user or a --header says who you are" : ""
+            default: error.httpStatus == 401 ? "; give a login with --user or --header" : ""
             }
         return TaskFailure(code: code, message: error.message + hint, httpStatus: error.httpStatus)
     }

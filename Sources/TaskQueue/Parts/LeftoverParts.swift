@@ -130,12 +130,12 @@ actor LeftoverParts {
     private func log(_ outcome: PartSweep.Outcome, of place: DownloadPlace) {
         if outcome.removed > 0 {
             logger.notice(
-                "removed part files that no task goes on with",
+                "removed part files that no task uses",
                 metadata: ["directory": "\(place.path)", "files": "\(outcome.removed)"])
         }
         if let failure = outcome.failure {
             logger.notice(
-                "cannot remove part files that no task goes on with",
+                "cannot remove part files that no task uses",
                 metadata: ["directory": "\(place.path)", "message": "\(failure.message)"])
         }
     }

@@ -170,12 +170,12 @@ struct PartRelocation {
         guard error.systemError == EXDEV else {
             return FieldError(
                 field: "directory", code: ErrorCode(rawValue: error.code.rawValue),
-                message: "cannot take along the \(bytes) that are here already: \(error.message)")
+                message: "cannot be changed, because moving the \(bytes) already downloaded failed: \(error.message)")
         }
         return FieldError(
             field: "directory", code: .pathNotAllowed,
-            message: "is on another file system than the \(bytes) that are here already; name one on the same file "
-                + "system, or remove the task and add it anew to fetch them again")
+            message: "is on another file system than the \(bytes) already downloaded; give a directory on the same "
+                + "file system, or remove the task and add it again to download them again")
     }
 
     /// A cache of the opened directories of tasks.

@@ -89,7 +89,8 @@ package struct PlaceInspector: Sendable, Equatable {
             case ENOENT: "\(path) does not exist; \(hidden(path, use) ?? Self.remedy(forMissing: use))"
             case EACCES, EPERM:
                 "the user \(user) cannot reach \(path); "
-                    + (hidden(path, use) ?? "let it search the directories that lead there (chmod o+x, or setfacl)")
+                    + (hidden(path, use)
+                        ?? "give it search permission for the parent directories (chmod o+x, or setfacl)")
             case ENOTDIR: "\(path) does not exist: a part of the path is not a directory"
             default: "\(path) cannot be used (\(String(cString: strerror(error))))"
             }
@@ -97,7 +98,7 @@ package struct PlaceInspector: Sendable, Equatable {
     }
 
     private static func remedy(forMissing use: PlaceUse) -> String {
-        use == .certificates ? "name a file that is there" : "make the directory, or mount what belongs there"
+        use == .certificates ? "name an existing file" : "create the directory, or mount its file system"
     }
 
     private func problem(accessing path: String, _ error: Int32, _ use: PlaceUse) -> PlaceProblem {
@@ -112,7 +113,7 @@ package struct PlaceInspector: Sendable, Equatable {
             switch error {
             case EROFS: "\(path) cannot be \(deed) (Read-only file system); \(writableRemedy(path))"
             case EACCES, EPERM:
-                "\(path) cannot be \(deed) by the user \(user); give it the right (chown, chmod or setfacl)"
+                "\(path) cannot be \(deed) by the user \(user); give it permission (chown, chmod or setfacl)"
             default: "\(path) cannot be \(deed) (\(String(cString: strerror(error))))"
             }
         return PlaceProblem(systemError: error, description: text)

@@ -35,7 +35,7 @@ extension DownloadPlace {
             try evaluator.check(made)
             return made
         }
-        throw TransferError(.io, "\(path) is made and removed by someone else again and again")
+        throw TransferError(.io, "\(path) is repeatedly created and removed by another process")
     }
 
     private static let attempts = 5
@@ -103,7 +103,7 @@ struct PlaceEvaluator {
         let protected = settings.protectedPlaces.inodes
         guard !steps.contains(where: { protected.contains($0.inode) }) else {
             throw TransferError(
-                .pathNotAllowed, "\(place.path) lies in a directory of the daemon itself; name another one")
+                .pathNotAllowed, "\(place.path) is in a directory of the daemon itself; choose another")
         }
         guard place.own == nil, !settings.isTrusted(user.uid) else { return }
         for (index, step) in steps.enumerated() {

@@ -51,7 +51,7 @@ struct DownloadPlace: Hashable {
         guard let match else {
             throw FieldError(
                 field: "directory", code: .pathNotAllowed,
-                message: "\(directory) lies beneath none of the places that downloads may go to "
+                message: "\(directory) is not below a directory that allows downloads "
                     + "(\(settings.downloadRoots.joined(separator: ", "))); see downloads.roots in the configuration")
         }
         root = Self.absolute(match)
@@ -71,7 +71,7 @@ struct DownloadPlace: Hashable {
     ) throws(FieldError) -> String? {
         let isOwn = isOwn(directory)
         guard !(isShared && isOwn) else {
-            throw FieldError(field: "directory", message: "is beneath your own directory, which is not a shared one")
+            throw FieldError(field: "directory", message: "is below your own directory, which is not shared")
         }
         guard settings.layout == .perUser, owner != settings.daemonUser, !isOwn else { return directory }
         let names = components(directory ?? "")
@@ -87,7 +87,7 @@ struct DownloadPlace: Hashable {
         guard first == AccountNames.directoryName(of: owner) else {
             throw FieldError(
                 field: "directory", code: .permissionDenied,
-                message: "is that of another user: \(first) beneath \(settings.downloadDirectory)")
+                message: "belongs to another user: \(first) below \(settings.downloadDirectory)")
         }
         return ([ownMark] + names.dropFirst(home.count + 1)).joined(separator: "/")
     }
@@ -105,7 +105,7 @@ struct DownloadPlace: Hashable {
         throw FieldError(
             field: "directory", code: .pathNotAllowed,
             message: "\(directory) leads into the hidden directory \(hidden), where programs keep settings and keys; "
-                + "if downloads belong there, name it in downloads.roots in the configuration")
+                + "to allow downloads there, add it to downloads.roots in the configuration")
     }
 
     /// Splits a path by bytes, so that a combining mark after a slash does not hide the slash.

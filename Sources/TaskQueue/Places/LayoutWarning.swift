@@ -9,9 +9,9 @@ package enum LayoutWarning {
             !directory.hasAccessControlLists
         else { return [] }
         return [
-            "downloads.layout is per-user, and the file system of \(settings.downloadDirectory) has no access control "
-                + "lists: the umask says who may read the users' directories, and nobody but the daemon may move or "
-                + "remove what lies in them"
+            "downloads.layout is per-user, and the file system of \(settings.downloadDirectory) does not "
+                + "support access control lists: the umask decides who may read the users' directories, and only the "
+                + "daemon may move or remove files in them"
         ]
     }
 }

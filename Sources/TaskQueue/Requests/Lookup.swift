@@ -116,7 +116,7 @@ struct Lookup: Sendable {
         // A directory on a file server is not a file.
         let sources = file.urls.compactMap { try? TaskAddress(parsing: $0) }.filter { !$0.namesDirectory }
         guard !sources.isEmpty else {
-            throw TransferError(.invalidRequest, "it names a directory of a file server in the place of a file")
+            throw TransferError(.invalidRequest, "it names a directory of a file server, not a file")
         }
         // A response must not lead from an encrypted protocol to an unencrypted one. The same rule applies to redirects
         // and to `Link: rel=duplicate`.
@@ -125,7 +125,7 @@ struct Lookup: Sendable {
         guard !file.urls.isEmpty else {
             throw TransferError(
                 .protocolNotAllowed,
-                "it came over an encrypted connection, and names no URL of the file that does as well; \(advice)")
+                "it came over an encrypted connection, but names no URL of the file with encryption; \(advice)")
         }
         return file
     }

@@ -26,12 +26,12 @@ enum TaskCookies {
                 // The message leaves out the line itself, which may contain a secret.
                 throw FieldError(
                     field: "cookies",
-                    message: "line \(index + 1) is no cookie in Netscape's format: seven fields with tabs between them")
+                    message: "line \(index + 1) is not a cookie in Netscape format: seven fields separated by tabs")
             }
         }
-        guard count > 0 else { throw FieldError(field: "cookies", message: "hold no cookie") }
+        guard count > 0 else { throw FieldError(field: "cookies", message: "contain no cookie") }
         guard count <= CookieStorage.maximumCount else {
-            throw FieldError(field: "cookies", message: "are more than \(CookieStorage.maximumCount)")
+            throw FieldError(field: "cookies", message: "must be at most \(CookieStorage.maximumCount) cookies")
         }
     }
 

@@ -59,7 +59,7 @@ struct UploadMaker {
         } catch {
             guard specification.passedSource != nil else { throw error }
             throw TransferError(
-                .sourceLost, "the daemon has begun anew and no longer has the file open that dlctl passed to it")
+                .sourceLost, "the daemon was restarted and no longer has the open file that dlctl passed to it")
         }
     }
 

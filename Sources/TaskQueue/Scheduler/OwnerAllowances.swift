@@ -48,7 +48,7 @@ struct OwnerAllowances {
             try share.reserve(max(total, share.held))
         } else if let room = account.allowance.room, room == 0 {
             let (used, limit) = (account.allowance.used, limit ?? .max)
-            throw TransferError(.allowanceUsedUp, "\(used) of the \(limit) bytes allowed are taken")
+            throw TransferError(.allowanceUsedUp, "\(used) of the \(limit) bytes allowed are used")
         }
         return share
     }

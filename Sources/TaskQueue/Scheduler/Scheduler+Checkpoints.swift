@@ -41,7 +41,7 @@ extension Scheduler {
                 _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
             } catch {
                 // The identity is also written at the end of the run.
-                logger.error("cannot note the source of an upload", metadata: ["task": "\(id)", "error": "\(error)"])
+                logger.error("cannot record the source of an upload", metadata: ["task": "\(id)", "error": "\(error)"])
             }
             task.checkpoints.end(isWritten: true)
         }

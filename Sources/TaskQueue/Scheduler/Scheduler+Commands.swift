@@ -56,7 +56,7 @@ extension Scheduler {
             try await store.removeHolds(of: fingerprints)
         } catch {
             if error != .closed {
-                logger.error("cannot open the hosts of resumed tasks", metadata: ["error": "\(error)"])
+                logger.error("cannot release the hosts of resumed tasks", metadata: ["error": "\(error)"])
             }
         }
     }
@@ -71,7 +71,7 @@ extension Scheduler {
                 else { continue }
                 start(work, in: place, &maker)
             } catch {
-                scheduleRetry("cannot read a task that is to go on", error)
+                scheduleRetry("cannot read a resumed task", error)
                 setAlarm()
             }
         }

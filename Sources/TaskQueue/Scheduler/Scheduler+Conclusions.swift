@@ -132,7 +132,7 @@ extension Scheduler {
             } catch {
                 if error == .closed { return }
                 if error != known {
-                    logger.error("cannot write down what tasks came to; trying again", metadata: ["error": "\(error)"])
+                    logger.error("cannot record the outcomes of tasks; trying again", metadata: ["error": "\(error)"])
                 }
                 known = error
                 // A waiting caller learns from its own write that the store accepts nothing at the moment.
@@ -149,7 +149,7 @@ extension Scheduler {
         do throws(StoreError) {
             return try await store.settleDependencies(now: clock.now()) > 0
         } catch {
-            scheduleRetry("cannot settle what follows tasks that ended", error)
+            scheduleRetry("cannot update the tasks that follow ended tasks", error)
             return false
         }
     }

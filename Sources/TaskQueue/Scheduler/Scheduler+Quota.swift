@@ -44,7 +44,7 @@ extension Scheduler {
             if released > 0 { chooser.invalidate() }
         } catch {
             if error != .closed {
-                logger.error("cannot release tasks that wait for room", metadata: ["error": "\(error)"])
+                logger.error("cannot release tasks that wait for their quota", metadata: ["error": "\(error)"])
             }
         }
     }

@@ -93,7 +93,7 @@ extension Scheduler {
             try await store.shiftWaits(
                 by: change, latest: clock.now() + longest, latestAsked: clock.now() + RetryPolicy.longestHold + longest)
         } catch {
-            logger.error("cannot set waits right", metadata: ["error": "\(error)"])
+            logger.error("cannot adjust waiting times", metadata: ["error": "\(error)"])
         }
     }
 }

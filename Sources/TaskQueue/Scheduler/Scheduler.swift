@@ -72,7 +72,7 @@ package actor Scheduler {
             chooser.restore(
                 try store.holds(now: clock.now()), offset: clock.now() - now, now: now)
         } catch {
-            logger.error("cannot read which hosts are left alone", metadata: ["error": "\(error)"])
+            logger.error("cannot read the hosts on hold", metadata: ["error": "\(error)"])
         }
         await settleQuotas(all: true)
         wake()

@@ -58,7 +58,7 @@ struct SourceIdentity: Equatable, Codable {
         if before == now { return }
         let change =
             if before.device != now.device || before.inode != now.inode {
-                "another file stands at its path"
+                "another file is at its path"
             } else if before.size != now.size {
                 "it had \(before.size) bytes and has \(now.size)"
             } else {
@@ -66,6 +66,6 @@ struct SourceIdentity: Equatable, Codable {
             }
         throw TransferError(
             .sourceChanged,
-            "\(file) is not what it was when its upload began: \(change)")
+            "\(file) changed after its upload began: \(change)")
     }
 }

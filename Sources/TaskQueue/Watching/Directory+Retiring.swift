@@ -21,13 +21,13 @@ extension Directory {
         // The owner of the subdirectory could rename the files in it and have them queued again.
         guard place.isOwned(by: [0, geteuid()]) else {
             throw TransferError(
-                .permissionDenied, "\(subdirectory) is another user's: remove it, and the daemon makes its own")
+                .permissionDenied, "\(subdirectory) belongs to another user: remove it, and the daemon creates its own")
         }
         // The note is written under a temporary name and renamed when it is complete.
         let draft = ".note-\(identity.inode)"
         try place.remove(draft)
         guard try place.makeFile(draft, holding: note) else {
-            throw TransferError(.nameConflict, "\(draft) came to be in \(subdirectory)")
+            throw TransferError(.nameConflict, "\(draft) appeared in \(subdirectory)")
         }
         defer { try? place.remove(draft) }
         var base = name

@@ -30,7 +30,7 @@ struct DirectoryWatch: Sendable {
             } catch {
                 if complaint != error.message {
                     intake.logger.warning(
-                        "a watched directory cannot be used; it is tried again now and then",
+                        "a watched directory cannot be used; it is tried again periodically",
                         metadata: ["directory": "\(path)", "reason": "\(error.message)"])
                 }
                 complaint = error.message
@@ -56,7 +56,7 @@ struct DirectoryWatch: Sendable {
     }
 
     static let whyNot =
-        "downloads may go there, and servers would say what is queued; watch a directory that lies beneath none of "
+        "downloads may be stored there, so servers could decide what is queued; watch a directory that is not below "
         + "downloads.roots"
 
     static func isWhereDownloadsGo(_ path: String, _ settings: QueueSettings) -> Bool {

@@ -71,7 +71,7 @@ struct DropIntake: Sendable {
             return await finish(name, file.identity, in: directory, .done, note, receipt)
         } catch {
             let refusal = error.refusal?.message
-            if error.isPassing { return .later(refusal ?? "the queue refused") }
+            if error.isPassing { return .later(refusal ?? "the queue refused the file") }
             return await refuse(name, file.identity, in: directory, Self.text(of: error, content, name))
         }
     }
@@ -80,12 +80,13 @@ struct DropIntake: Sendable {
     /// moved one of the owner's files here.
     private func authorshipObjection(_ file: EntryFile, in directory: Directory) -> String? {
         if file.isWritableByOthers {
-            return "may be written to by others than its owner; take that right away (chmod go-w) and drop it again"
+            return
+                "may be written to by users other than its owner; remove that permission (chmod go-w) and drop it again"
         }
         // Files that the daemon itself creates, such as downloads and notes, belong to its user.
         let isPrivileged = [0, queue.settings.daemonUser].contains(file.owner)
         guard isPrivileged, !directory.isOpenToNoneBut([0, queue.settings.daemonUser]) else { return nil }
-        return "is a file of the daemon's user or of root, and others may move such files into this directory; "
+        return "belongs to the daemon's user or root, and others may move such files into this directory; "
             + "use dlctl, or a directory that nobody else may write to"
     }
 
@@ -118,8 +119,8 @@ struct DropIntake: Sendable {
         guard file.isUnchanged else { throw .changed }
         guard let bytes else {
             throw .refused(
-                "\(name) is longer than the \(ByteSize.describe(Int64(Self.sizeLimit))) that a dropped file may have; "
-                    + "give it to dlctl add --input")
+                "\(name) is longer than \(ByteSize.describe(Int64(Self.sizeLimit))), the maximum for a dropped file; "
+                    + "use dlctl add --input")
         }
         let now = clock.now()
         // The daemon opens no path named by another user. Upload sources are excepted, since they are checked
@@ -133,8 +134,8 @@ struct DropIntake: Sendable {
                 readFile: { (path, limit) throws(UnreadableFile) in
                     guard isTrusted else {
                         throw UnreadableFile(
-                            "the daemon opens no file that a dropped file of user \(file.owner) names; "
-                                + "use dlctl, which sends what it says")
+                            "the daemon does not open files that a dropped file of user \(file.owner) names; "
+                                + "use dlctl, which passes their content to the daemon")
                     }
                     return try readFile(path, limit)
                 })
@@ -148,7 +149,7 @@ struct DropIntake: Sendable {
     private static func text(of error: QueueError, _ content: QueueFile, _ name: String) -> String {
         if let fault = error.fault(in: content.entries, of: name) { return "\(fault)" }
         if case .field(let error) = error { return "\(name): \(error)" }
-        return "\(name): \(error.refusal?.message ?? "the queue refused")"
+        return "\(name): \(error.refusal?.message ?? "the queue refused the file")"
     }
 
     // MARK: Moving away

@@ -120,7 +120,7 @@ struct DropRound {
         case .stuck(let reason):
             delay(
                 name, identity, now,
-                "was dealt with and cannot be moved away; it is not queued again, and its move is tried every minute",
+                "was processed but cannot be moved away; it is not queued again, and moving it is tried every minute",
                 reason)
         case .changed:
             forget(name)

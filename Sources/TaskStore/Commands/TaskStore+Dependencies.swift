@@ -65,8 +65,8 @@ extension Database {
         try head.standing.apply(.abandon)
         let failure = TaskFailure(
             code: .dependency,
-            message: state.map { "task \(id), which it was to follow, is \($0.rawValue)" }
-                ?? "task \(id), which it was to follow, is gone", httpStatus: nil)
+            message: state.map { "task \(id), which it depends on, is \($0.rawValue)" }
+                ?? "task \(id), which it depends on, no longer exists", httpStatus: nil)
         try setStanding(of: head.id, to: head.standing)
         try run(
             "UPDATE task SET finished_at = ?, error_code = ?, error_message = ? WHERE id = ?",
@@ -84,7 +84,7 @@ extension Database {
         var next: TaskID? = after
         while let present = next {
             guard present != id else {
-                throw StoreError.cycle("task \(id) would follow itself: its after-task \(after) waits for it")
+                throw StoreError.cycle("task \(id) would depend on itself: its after-task \(after) waits for it")
             }
             next = try firstRow("SELECT after_task FROM task_dependency WHERE task_id = ?", [present.rawValue]) {
                 try $0.id(0)

@@ -44,7 +44,7 @@ struct RescuedStore {
             }
             guard errno == EEXIST else { throw error(path) }
         }
-        throw .io("\(directory) holds 1,000 rescued copies of this second; move them away")
+        throw .io("\(directory) contains 1,000 rescued copies with this time; move them away")
     }
 
     // MARK: Taking one up
@@ -67,15 +67,15 @@ struct RescuedStore {
             guard let copy = copies.first else {
                 if let size = size(of: path + "-wal"), size > emptyLog {
                     throw .missing(
-                        "\(path) is gone, and its log \(path)-wal is still there: put the database back beside it, or "
-                            + "move the log away to begin with nothing")
+                        "\(path) is missing, but its log \(path)-wal exists: restore the database, or move the log "
+                            + "away to begin with an empty database")
                 }
                 return []
             }
             guard copies.count == 1 else {
                 throw .missing(
-                    "\(path) is gone, and there are several copies of what daemons held "
-                        + "(\(copies.joined(separator: ", "))): give the one that is to count the name \(name)")
+                    "\(path) is missing, and there are several rescued copies of it "
+                        + "(\(copies.joined(separator: ", "))): rename the one to use to \(name)")
             }
             return [try adopt(copy, in: directory)]
         }
@@ -87,9 +87,9 @@ struct RescuedStore {
             if same.count == 1 { return [try adopt(same[0], in: directory)] }
         }
         return [
-            "\(directory) holds copies of databases that were lost under a running daemon and that do not belong to "
-                + "the one that is there (\(copies.joined(separator: ", "))): to go on with one, stop the daemon and "
-                + "give it the name \(name); otherwise move them away"
+            "\(directory) contains rescued copies of lost databases, which do not belong to the present database "
+                + "(\(copies.joined(separator: ", "))): to use one, stop the daemon and "
+                + "rename the copy to \(name); otherwise move them away"
         ]
     }
 
@@ -109,8 +109,8 @@ struct RescuedStore {
         try synchronize(directory)
         guard rename(from, path) == 0 else { throw error(from) }
         try synchronize(directory)
-        return "the database was lost while a daemon ran; this one goes on with the copy that was made of it (\(copy))"
-            + (isAside ? "; what was in its place is now \(aside)" : "")
+        return "the database was lost while a daemon was running; this daemon uses the rescued copy (\(copy))"
+            + (isAside ? "; the file in its place is now \(aside)" : "")
     }
 
     /// Checks the integrity of a copy.

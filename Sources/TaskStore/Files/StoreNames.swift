@@ -49,10 +49,10 @@ struct StoreNames: Sendable {
         guard lstat(name.path, &status) == 0 else {
             let error = errno
             return error == ENOENT || error == ENOTDIR
-                ? "\(name.path) was removed" : "\(name.path) cannot be looked at (\(String(cString: strerror(error))))"
+                ? "\(name.path) was removed" : "\(name.path) cannot be examined (\(String(cString: strerror(error))))"
         }
         guard UInt64(status.st_dev) == name.device, UInt64(status.st_ino) == name.inode else {
-            return "\(name.path) is another file now than the one that the daemon has open"
+            return "\(name.path) is no longer the file that the daemon has open"
         }
         return nil
     }

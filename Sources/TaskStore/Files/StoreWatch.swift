@@ -53,14 +53,15 @@ final class StoreWatch: Sendable {
 
     private func text(_ fault: StoreNames.Fault) -> String {
         let end =
-            "\(fault.text); until that is put right or the daemon is restarted, nothing is taken or written down. "
+            "\(fault.text); until this is corrected or the daemon is restarted, no task is accepted and nothing is saved. "
         switch copy.withLock({ $0 }) {
-        case .none: return end + "A copy of what the daemon holds is being made: restart it after that"
+        case .none: return end + "A copy of the open database is being made: restart the daemon after that"
         case .made(let path):
-            return end + "What the daemon holds was saved as \(path): restart it, and it goes on with that"
+            return end + "The open database was saved as \(path): restart the daemon, and it uses that copy"
         case .failed(let reason, _):
-            return end + "What the daemon holds could not be saved (\(reason)): do not end it before that is mended; "
-                + "it is tried again every minute"
+            return end
+                + "The open database could not be saved (\(reason)): do not stop the daemon before this is corrected; "
+                + "saving is tried again every minute"
         }
     }
 

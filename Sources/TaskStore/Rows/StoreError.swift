@@ -37,10 +37,10 @@ extension StoreError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .full:
-            "the file system of the state directory is full; make room there and try again"
+            "the file system of the state directory is full; free some space and try again"
         case .nearlyFull(let free, let reserved):
             "the file system of the state directory is almost full: \(free / 1_024) KiB are free, and "
-                + "\(reserved / 1_024) KiB are kept for the tasks that are there; make room there and try again"
+                + "\(reserved / 1_024) KiB are reserved for existing tasks; free some space and try again"
         case .corrupt(let message):
             "the database is damaged (\(message)); stop the daemon, keep a copy of dld.db and restore a backup"
         case .newer(let path, let schema):

@@ -34,7 +34,7 @@ struct AddedTasks: Equatable {
     func note(of task: TaskStatus) -> String? {
         guard found == [task.id], let key = task.key else { return nil }
         let rest = ids.count == 1 ? "nothing was added" : "it was not added again"
-        return "task \(task.id) has the key \(key) already (\(task.state.rawValue)); \(rest)"
+        return "task \(task.id) already has the key \(key) (\(task.state.rawValue)); \(rest)"
     }
 
     /// The number of tasks that existed before the call.
@@ -47,7 +47,7 @@ struct AddedTasks: Equatable {
         let count = countOfFound
         let isWhole = states.values.reduce(0, +) == count
         var text = ids.count == found.count ? "nothing to add: " : ""
-        text += "\(Describe.count(count, "task")) \(count == 1 ? "is" : "are") there already"
+        text += "\(Describe.count(count, "task")) already \(count == 1 ? "exists" : "exist")"
         if isWhole { text += " (\(Describe.counts(states)))" }
         if let applied, applied.updated > 0 { text += ", of which \(applied.updated) changed" }
         return text

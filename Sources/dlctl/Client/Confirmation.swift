@@ -45,8 +45,8 @@ struct Confirmation {
         guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else {
             guard !others.isEmpty else { return }
             throw Failure.usage(
-                "\(Self.text(count, others)) would be \(action.participle); --yes does so, --owner \(getuid()) leaves "
-                    + "other users' tasks alone, --dry-run lists them", field: "--yes")
+                "\(Self.text(count, others)) would be \(action.participle); confirm with --yes, select only your own tasks "
+                    + "with --owner \(getuid()), or list the tasks with --dry-run", field: "--yes")
         }
         let errors = Output(STDERR_FILENO)
         let verb = action.verb.prefix(1).uppercased() + action.verb.dropFirst()
@@ -64,14 +64,14 @@ struct Confirmation {
         }
     }
 
-    /// Returns text such as `12 tasks, 9 of them of other users (uid 1000: 5, uid 1001: 4)`.
+    /// Returns text such as `12 tasks, 9 of them owned by other users (uid 1000: 5, uid 1001: 4)`.
     static func text(_ count: TaskCountResult, _ others: [TaskCountResult.Owner]) -> String {
         let all = Describe.count(count.tasks, "task")
         guard !others.isEmpty else { return all }
         let shown = others.prefix(shownOwners).map { "uid \($0.owner): \($0.tasks)" }.joined(separator: ", ")
         let number = others.reduce(0) { $0 + $1.tasks }
         let share = number == count.tasks ? (number == 1 ? "" : "all ") : "\(number) of them "
-        return "\(all), \(share)of other users (\(shown)\(others.count > shownOwners ? ", …" : ""))"
+        return "\(all), \(share)owned by other users (\(shown)\(others.count > shownOwners ? ", …" : ""))"
     }
 
     private static let shownOwners = 8

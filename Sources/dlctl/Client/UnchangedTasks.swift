@@ -32,12 +32,12 @@ struct UnchangedTasks {
     ) -> String? {
         guard !tasks.isEmpty else { return nil }
         guard tasks.count <= Self.named else {
-            return "the tasks are \(Describe.counts(Self.counts(tasks))) already" + (isPart ? ", and more" : "")
+            return "the tasks are already \(Describe.counts(Self.counts(tasks)))" + (isPart ? ", and more" : "")
         }
         return tasks.map { task in
             // A queued task may have a reason that prevents its start.
             let words = task.state == .queued && task.reason != nil ? Describe.state(task, now: now, clock: clock) : nil
-            return "task \(task.id) is \(task.state.rawValue) already" + (words.map { " (\($0))" } ?? "")
+            return "task \(task.id) is already \(task.state.rawValue)" + (words.map { " (\($0))" } ?? "")
         }.joined(separator: ", ")
     }
 
@@ -51,8 +51,8 @@ struct UnchangedTasks {
         guard counts.values.contains(where: { $0 > 0 }) else { return isAll ? "there are no tasks" : "no task matches" }
         let fitting = action.states.reduce(0) { $0 + (counts[$1.rawValue] ?? 0) }
         if action == .set, fitting > 0 {
-            return "\(Describe.count(fitting, "task")) had that already"
-                + (isPart ? ", of those that were looked at" : "")
+            return "\(Describe.count(fitting, "task")) already had these values"
+                + (isPart ? " among those examined" : "")
         }
         let none = isAll ? "nothing is" : "none of them is"
         return "\(none) \(states); \(Describe.counts(counts))" + (isPart ? " and more" : "")

@@ -6,15 +6,15 @@ import TaskModel
 
 struct Add: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Queues downloads and prints their ids, one a line.",
+        abstract: "Queues downloads and prints their ids, one per line.",
         discussion: """
-            An id that was printed survives a power cut. All URLs of one call are queued, or none.
+            A task whose id was printed survives a power failure. Either all URLs of a command are queued or none.
 
             EXAMPLES:
               dlctl add https://example.org/a.iso
               dlctl add -o latest.iso -d isos https://example.org/a.iso
               dlctl add --wait https://example.org/a.iso https://example.org/b.iso
-              dlctl add --input urls.txt --batch nightly      a second time adds nothing
+              dlctl add --input urls.txt --batch nightly      running it again adds nothing
               dlctl add --mirror https://example.net/a.iso https://example.org/a.iso
               dlctl add --checksum-url https://example.org/SHA256SUMS https://example.org/a.iso
               dlctl add --input a.iso.meta4
@@ -23,7 +23,7 @@ struct Add: DaemonCommand {
               dlctl add --user me --password-file ~/.secret https://example.org/private
             """)
 
-    @Argument(help: ArgumentHelp("What to download.", valueName: "url"))
+    @Argument(help: ArgumentHelp("The URLs to download.", valueName: "url"))
     var arguments: [String] = []
     var urls: [String] { arguments.flatMap { ArgumentRuns.split($0) } }
 
@@ -31,8 +31,8 @@ struct Add: DaemonCommand {
         name: .customLong("input"),
         help: ArgumentHelp(
             """
-            A URL list, queue file, Metalink or aria2 input file, checked whole before anything is queued; - is \
-            standard input.
+            Read tasks from a URL list, queue file, Metalink file or aria2 input file; - is standard input. The whole \
+            file is checked before any task is queued.
             """,
             valueName: "file"))
     var inputFile: String?
@@ -54,7 +54,7 @@ struct Add: DaemonCommand {
             throw ValidationError("Give URLs or --input FILE, not both.")
         }
         guard inputFile == nil || !fields.isGiven("metalink") else {
-            throw ValidationError("--metalink is for URLs; --input knows a Metalink that lies here by its content.")
+            throw ValidationError("--metalink applies to URLs only; for a local Metalink file use --input FILE.")
         }
         guard !fields.isGiven("checksum") || !fields.isGiven("checksumURL") else {
             throw ValidationError("Give --checksum or --checksum-url, not both.")
@@ -63,7 +63,7 @@ struct Add: DaemonCommand {
             ("--output", fields.isGiven("output")), ("--mirror", !mirrors.isEmpty), ("--key", transfer.key != nil),
         ]
         guard urls.count != 1, let option = ofOne.first(where: { $0.1 })?.0 else { return }
-        throw ValidationError("\(option) is for one URL alone.")
+        throw ValidationError("\(option) can be used with one URL only.")
     }
 
     func perform(_ context: Context) throws {

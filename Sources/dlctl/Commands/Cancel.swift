@@ -2,9 +2,9 @@ import ArgumentParser
 
 struct Cancel: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Ends tasks; their bytes stay for a later retry.",
+        abstract: "Cancels tasks; a later retry continues them.",
         discussion: """
-            A cancelled task stays in the list. See retry, which takes it back, and remove, which forgets it.
+            A cancelled task stays in the list. Use retry to queue it again, or remove to delete it.
 
             EXAMPLES:
               dlctl cancel 7

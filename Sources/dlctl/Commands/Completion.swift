@@ -15,7 +15,7 @@ struct Completion: ParsableCommand {
               dlctl completion fish > ~/.config/fish/completions/dlctl.fish
             """)
 
-    @Argument(help: "Whose script to print.")
+    @Argument(help: "The shell.")
     var shell: Shell
 
     func run() throws {

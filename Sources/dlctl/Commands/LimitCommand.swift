@@ -7,22 +7,26 @@ import TaskModel
 struct LimitCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "limit",
-        abstract: "Shows and sets the rates of all tasks together.",
+        abstract: "Shows or sets the rate limits of all tasks together.",
         discussion: """
-            What is set counts at once and until it is changed, over restarts of the daemon too; none takes every \
-            limit away, config goes back to the configuration and its schedule. One task's rate: see set --limit.
+            A new limit takes effect at once and persists across restarts of the daemon. none removes the limit; \
+            config returns to the configuration and its schedule. To limit a single task, use dlctl set --limit.
 
             EXAMPLES:
-              dlctl limit                                  what counts now
+              dlctl limit                                  show the current limits
               dlctl limit --download 2M --upload 500K
               dlctl limit --download none
               dlctl limit --download config
             """)
 
-    @Option(help: ArgumentHelp("Bytes a second of all downloads: 500K, 2M, none or config.", valueName: "rate"))
+    @Option(
+        help: ArgumentHelp(
+            "The limit for all downloads in bytes per second: 500K, 2M, none or config.", valueName: "rate"))
     var download: DaemonRateArgument?
 
-    @Option(help: ArgumentHelp("Bytes a second of all uploads: 500K, 2M, none or config.", valueName: "rate"))
+    @Option(
+        help: ArgumentHelp(
+            "The limit for all uploads in bytes per second: 500K, 2M, none or config.", valueName: "rate"))
     var upload: DaemonRateArgument?
 
     @OptionGroup var global: GlobalOptions
@@ -49,9 +53,9 @@ struct LimitCommand: DaemonCommand {
         let words = rate.map { Describe.rate($0) } ?? "no limit"
         let reason =
             switch source {
-            case "command": "set by hand; --\(name) config goes back to the configuration"
-            case "schedule": "the schedule's window"
-            default: "the configuration"
+            case "command": "set by dlctl limit; --\(name) config returns to the configuration"
+            case "schedule": "from the schedule"
+            default: "from the configuration"
             }
         return DisplayWidth.pad(name, 8) + "  \(words) (\(reason))"
     }

@@ -6,20 +6,20 @@ import TaskModel
 
 struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists tasks, the oldest first.",
+        abstract: "Lists tasks, oldest first.",
         discussion: """
             EXAMPLES:
-              dlctl list --limit 20                        the newest twenty
+              dlctl list --limit 20                        the newest 20 tasks
               dlctl list --state failed --state cancelled
               dlctl list --json --batch nightly | jq '.[].path'
             """)
 
     @OptionGroup var selection: FilterOptions
 
-    @Option(help: ArgumentHelp("The newest N; with --after the next N.", valueName: "n"))
+    @Option(help: ArgumentHelp("List at most N tasks: the newest, or with --after the next.", valueName: "n"))
     var limit: Int?
 
-    @Option(help: ArgumentHelp("Tasks with a larger id.", valueName: "id"))
+    @Option(help: ArgumentHelp("List tasks with a greater id than this.", valueName: "id"))
     var after: TaskID?
 
     @OptionGroup var global: GlobalOptions
@@ -27,7 +27,7 @@ struct List: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("--limit: '\(limit)' is not a whole number from 1 on.") }
+        if let limit, limit < 1 { throw ValidationError("--limit: '\(limit)' is not a positive whole number.") }
     }
 
     func perform(_ context: Context) throws {
@@ -70,7 +70,9 @@ struct List: DaemonCommand {
             isEmpty = false
             expired += page.filter { $0.state == .paused && $0.reason == .urlExpired }.map(\.id)
         }
-        if let note = isEmpty ? (filter == TaskFilter() ? "no tasks" : "no such tasks") : Self.note(expired: expired) {
+        if let note = isEmpty
+            ? (filter == TaskFilter() ? "no tasks" : "no matching tasks") : Self.note(expired: expired)
+        {
             let errors = Output(STDERR_FILENO)
             errors.line(note)
             errors.flush()

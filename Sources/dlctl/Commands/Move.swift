@@ -5,10 +5,10 @@ import TaskModel
 
 struct Move: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Changes a task's place in the queue.",
+        abstract: "Changes a task's position in the queue.",
         discussion: """
-            The order is that of your tasks with the same priority; those of one batch take turns with those of \
-            another. A task that runs, runs on; its place counts when it has to wait again.
+            The order applies among your tasks of the same priority. Tasks of different batches take turns. A running \
+            task keeps running; its new position applies when it has to wait again.
 
             EXAMPLES:
               dlctl move 7 --first
@@ -16,16 +16,16 @@ struct Move: DaemonCommand {
               dlctl move 7 --before 3
             """)
 
-    @Argument(help: "The task's id.")
+    @Argument(help: "The id of the task.")
     var id: TaskID
 
-    @Flag(help: "Before all others.")
+    @Flag(help: "Move the task to the front.")
     var first = false
 
-    @Flag(help: "Behind all that are there now.")
+    @Flag(help: "Move the task to the end.")
     var last = false
 
-    @Option(help: ArgumentHelp("Before this task.", valueName: "id"))
+    @Option(help: ArgumentHelp("Move the task before this one.", valueName: "id"))
     var before: TaskID?
 
     @OptionGroup var global: GlobalOptions
@@ -34,7 +34,7 @@ struct Move: DaemonCommand {
 
     func validate() throws {
         guard [first, last, before != nil].count(where: { $0 }) == 1 else {
-            throw ValidationError("Say where to: --first, --last or --before ID.")
+            throw ValidationError("Give the new position: --first, --last or --before ID.")
         }
     }
 

@@ -2,10 +2,11 @@ import ArgumentParser
 
 struct Pause: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Stops tasks and keeps their bytes.",
+        abstract: "Pauses tasks and keeps their progress.",
         discussion: """
-            After the reply not one more byte is counted. A task that waits for a login or for a fresh URL is held \
-            too: what it gets then starts it no more, and dlctl resume does.
+            When the command returns, the tasks have stopped and their byte counts no longer change. A task that needs \
+            a login or a new URL can be paused too: it then starts only with dlctl resume, and not when it gets what \
+            it needs.
 
             EXAMPLES:
               dlctl pause 7 8

@@ -9,25 +9,26 @@ struct QueueApply: DaemonCommand {
         commandName: "apply",
         abstract: "Makes a batch match a queue file.",
         discussion: """
-            The file is checked whole first; a mistake in it is told by line and column, and nothing is queued. \
-            Applied twice, a file adds nothing the second time: an entry is known by its key, otherwise by its \
-            kind, URL and output. The batch is --batch, else the file's own, else the file's name without suffix.
+            The whole file is checked first. If it contains an error, dlctl prints its line and column, and nothing is \
+            queued. Applying a file a second time adds nothing: an entry is identified by its key, otherwise by its \
+            kind, URL and output. The name of the batch comes from --batch, otherwise from the file, otherwise from \
+            the file name without its suffix.
 
             EXAMPLES:
               dlctl queue apply nightly.yaml
-              dlctl queue apply nightly.yaml --prune --dry-run     says what would change
+              dlctl queue apply nightly.yaml --prune --dry-run     show what would change
             """)
 
     @Argument(help: "A queue file, URL list, Metalink or aria2 input file; - is standard input.")
     var file: String
 
-    @Flag(help: "Cancel the batch's tasks that the file no longer names.")
+    @Flag(help: "Cancel the batch's tasks that the file no longer contains.")
     var prune = false
 
-    @Flag(help: "Say what would change, and change nothing.")
+    @Flag(help: "Show what would change without changing it.")
     var dryRun = false
 
-    @Option(help: ArgumentHelp("The batch to bring in line with the file.", valueName: "name"))
+    @Option(help: ArgumentHelp("The batch that the file describes.", valueName: "name"))
     var batch: String?
 
     @OptionGroup var global: GlobalOptions
@@ -40,7 +41,8 @@ struct QueueApply: DaemonCommand {
         var content = try TaskFileReader.read(file, for: "file", &input)
         context.report(content.notes)
         guard let batch = batch ?? content.batch ?? (file == "-" ? nil : QueueFile.batch(ofPath: file)) else {
-            throw Failure.usage("--batch: name the batch; standard input has no name of its own", field: "--batch")
+            throw Failure.usage(
+                "--batch: is missing; standard input has no file name from which to take the batch", field: "--batch")
         }
         for index in content.entries.indices { content.entries[index].specification.batch = batch }
         var sample = TaskSpecification(url: "http://localhost/")

@@ -7,7 +7,7 @@ import TaskModel
 struct QueueList: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Lists the batches with what their tasks come to.",
+        abstract: "Lists batches and the progress of their tasks.",
         discussion: """
             EXAMPLES:
               dlctl queue list

@@ -7,19 +7,19 @@ import Glibc
 struct RPC: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "rpc",
-        abstract: "Makes a raw call and prints its result as JSON.",
+        abstract: "Calls a JSON-RPC method and prints its result as JSON.",
         discussion: """
-            What the daemon answers in place of a result goes to standard error, as JSON too.
+            If the daemon returns an error, it is printed as JSON on standard error.
 
             EXAMPLES:
               dlctl rpc daemon.status
               dlctl rpc task.get '{"id":7}'
             """)
 
-    @Argument(help: "The method's name.")
+    @Argument(help: "The name of the method.")
     var method: String
 
-    @Argument(help: ArgumentHelp("Its parameters: a JSON object.", valueName: "params-json"))
+    @Argument(help: ArgumentHelp("The parameters: a JSON object.", valueName: "params-json"))
     var parameters: String?
 
     @OptionGroup var global: GlobalOptions

@@ -5,10 +5,10 @@ import Glibc
 
 struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Has the daemon read its configuration again.",
+        abstract: "Reloads the daemon's configuration.",
         discussion: """
-            Transfers go on undisturbed. A file that is wrong is refused whole, and what counted before still does. \
-            The queue files that the configuration names are applied again.
+            Running transfers are not interrupted. If the file contains an error, the daemon keeps the current \
+            configuration. The queue files that the configuration names are applied again.
 
             EXAMPLES:
               dlctl reload
@@ -21,7 +21,7 @@ struct Reload: DaemonCommand {
     func perform(_ context: Context) throws {
         let result = try context.connect().reload()
         if context.json { return context.output.json(result) }
-        context.output.line("the daemon goes by the configuration as it is now")
+        context.output.line("the configuration was reloaded")
         let errors = Output(STDERR_FILENO)
         for note in result.notes { errors.line("note: " + Escape.visible(note)) }
         errors.flush()

@@ -2,17 +2,17 @@ import ArgumentParser
 
 struct Remove: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Forgets tasks and deletes their partial files.",
+        abstract: "Removes tasks and deletes their partial files.",
         discussion: """
-            A task that runs is stopped first. The finished file stays unless --delete-file is given.
+            A running task is stopped first. The finished file is kept unless --delete-file is given.
 
             EXAMPLES:
               dlctl remove 7
               dlctl remove --state completed
-              dlctl remove --all --dry-run       names them, and removes none
+              dlctl remove --all --dry-run       list the tasks without removing them
             """)
 
-    @Flag(help: "Delete the finished file too.")
+    @Flag(help: "Also delete the finished file.")
     var deleteFile = false
 
     @OptionGroup var selection: SelectionOptions

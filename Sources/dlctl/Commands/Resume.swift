@@ -2,9 +2,9 @@ import ArgumentParser
 
 struct Resume: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lets paused tasks go on, and waiting ones start now.",
+        abstract: "Resumes paused tasks and starts waiting tasks now.",
         discussion: """
-            Nothing that was fetched is fetched again, as long as the server's file has not changed.
+            Bytes that were downloaded are not fetched again unless the file on the server has changed.
 
             EXAMPLES:
               dlctl resume 7

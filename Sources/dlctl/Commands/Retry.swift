@@ -2,9 +2,9 @@ import ArgumentParser
 
 struct Retry: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Takes failed or cancelled tasks back into the queue.",
+        abstract: "Queues failed or cancelled tasks again.",
         discussion: """
-            Bytes that still count are kept.
+            Downloaded bytes that are still valid are kept.
 
             EXAMPLES:
               dlctl retry 7

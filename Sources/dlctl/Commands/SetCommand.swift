@@ -7,15 +7,15 @@ import TaskModel
 struct SetCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Changes what tasks ask for, and keeps their bytes.",
+        abstract: "Changes the options of tasks and keeps their progress.",
         discussion: """
-            A task that runs goes on at once with what is asked now. With another URL, what was fetched counts on \
-            where the server vouches that the file is the same; a task that failed, or that waits for its server or \
-            for a fresh URL, goes on by itself. A completed task cannot be changed, and a cancelled one only after \
-            dlctl retry. --url, --output, --checksum and --mirror say something of one task alone.
+            A running task continues at once with the new options. With a new URL, downloaded bytes are kept if the \
+            server confirms that the file is the same. A task that has failed, or that waits for its server or for a \
+            new URL, then starts by itself. A completed task cannot be changed, and a cancelled task only after dlctl \
+            retry. --url, --output, --checksum and --mirror can be used with one task only.
 
-            The word none takes back what was asked for; with --output, where it could be a name, '' does. (A \
-            directory of that name is ./none.)
+            The value none removes an option. --output '' removes the output name, because none could be a file name. \
+            For a directory with the name none, write ./none.
 
             EXAMPLES:
               dlctl set 7 --url 'https://example.org/a.iso?signature=fresh'
@@ -24,7 +24,7 @@ struct SetCommand: DaemonCommand {
               dlctl set 7 --limit none --connections none
               dlctl set 7 --output other.iso
               dlctl set 7 --start-at 22:00
-              dlctl set 7 --header @headers.txt        in place of those that it had
+              dlctl set 7 --header @headers.txt        replaces all earlier header lines
               dlctl set 7 --mirror https://example.net/a.iso --checksum sha256:...
               dlctl set 7 --user me --password-file ~/.secret
             """)
@@ -40,15 +40,16 @@ struct SetCommand: DaemonCommand {
         guard !fields.given.isEmpty else {
             let options = ChangeFields.fields.map { "--" + $0.word }
             throw ValidationError(
-                "Say what to change: \(options.dropLast().joined(separator: ", ")) or \(options.last ?? "").")
+                "Give at least one change: \(options.dropLast().joined(separator: ", ")) or \(options.last ?? "").")
         }
         for field in fields.given {
             let texts = fields.texts(field.name)
             guard texts.count > 1, texts.contains("none") else { continue }
-            throw ValidationError("--\(field.word) none takes all \(field.name) back, and stands alone.")
+            throw ValidationError(
+                "--\(field.word) none removes all \(field.name) and cannot be combined with other values.")
         }
         if let option = optionOfOneTask, singleTask == nil {
-            throw ValidationError("\(option) is for one task alone; name its id.")
+            throw ValidationError("\(option) can be used with one task only; give its id.")
         }
     }
 

@@ -5,16 +5,16 @@ import TaskModel
 
 struct Show: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Shows everything about tasks.",
+        abstract: "Shows all details of tasks.",
         discussion: """
-            With --json an object for one id, an array for several.
+            With --json, the output is an object for one id and an array for several.
 
             EXAMPLES:
               dlctl show 7
               dlctl show 7 --json | jq .bytesDone
             """)
 
-    @Argument(help: ArgumentHelp("The tasks' ids.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"))
     var arguments: [TaskIDs]
 
     @OptionGroup var global: GlobalOptions
@@ -82,8 +82,8 @@ struct Show: DaemonCommand {
     /// Returns a note on a finished file that was moved, removed, replaced or changed after the task completed.
     private static func location(_ task: TaskStatus) -> String {
         switch task.fileState {
-        case .missing: " (no longer there: moved or removed since)"
-        case .replaced: " (another file by now: replaced or changed since)"
+        case .missing: " (missing: moved or removed since)"
+        case .replaced: " (not the downloaded file: replaced or changed since)"
         case .present, nil: ""
         }
     }

@@ -4,10 +4,10 @@ import ControlProtocol
 
 struct Shutdown: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Ends the daemon in good order; its tasks go on when it comes back.",
+        abstract: "Stops the daemon; tasks continue at its next start.",
         discussion: """
-            A service of systemd stays down until someone starts it or uses its socket. To keep it down in any case: \
-            systemctl stop dld.socket dld.service.
+            A systemd service stays stopped until someone starts it or a client connects to its socket. To keep it \
+            stopped: systemctl stop dld.socket dld.service.
 
             EXAMPLES:
               dlctl shutdown
@@ -27,7 +27,7 @@ struct Shutdown: DaemonCommand {
         } else {
             context.output.line(
                 "the daemon is shutting down"
-                    + (isActivated ? "; systemd starts it again for the next client of its socket" : ""))
+                    + (isActivated ? "; systemd starts it again when a client connects to its socket" : ""))
         }
     }
 }

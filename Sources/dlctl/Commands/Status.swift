@@ -5,7 +5,7 @@ import TaskModel
 
 struct Status: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Shows the daemon as a whole.",
+        abstract: "Shows the state of the daemon.",
         discussion: """
             EXAMPLES:
               dlctl status
@@ -30,11 +30,11 @@ struct Status: DaemonCommand {
     ) -> [String] {
         let clock = clock ?? { Clock.brief($0, now: now) }
         var facts = [
-            ("up for", Describe.span(milliseconds: status.uptime)),
+            ("uptime", Describe.span(milliseconds: status.uptime)),
             ("tasks", Describe.counts(status.tasks)),
         ]
         if let pause = status.schedulePause {
-            let end = pause.until.map { "until \(clock($0))" } ?? "for as long as the configuration says so"
+            let end = pause.until.map { "until \(clock($0))" } ?? "until the configuration changes"
             facts.append(("paused", "by the schedule, \(end)"))
         }
         facts += waiting(status, now: now, clock: clock).enumerated().map { ($0 == 0 ? "waiting" : "", $1) }
@@ -49,7 +49,10 @@ struct Status: DaemonCommand {
         facts += (status.problems ?? []).enumerated().map { ($0 == 0 ? "problems" : "", $1) }
         if status.internalFaults > 0 {
             facts.append(
-                ("faults", "\(status.internalFaults) transfers had to be kicked: please report what the log says"))
+                (
+                    "faults",
+                    "\(status.internalFaults) transfers stalled because of an internal error; please report the log messages"
+                ))
         }
         let width = facts.reduce(0) { max($0, $1.0.count) }
         return ["dld \(Escape.visible(status.version)), process \(status.pid)"]
@@ -63,10 +66,10 @@ struct Status: DaemonCommand {
         let told = storage.owners.prefix(5)
         var lines = told.map { owner in
             "\(ByteSize.describe(owner.bytes)) of \(ByteSize.describe(limit))"
-                + (storage.owners.count > 1 ? " of user \(owner.owner)" : "")
+                + (storage.owners.count > 1 ? " for user \(owner.owner)" : "")
         }
         let others = storage.owners.count - told.count
-        if others > 0 { lines.append("and of \(Describe.count(others, "other user")) less") }
+        if others > 0 { lines.append("less for each of \(Describe.count(others, "other user"))") }
         return lines
     }
 
@@ -80,7 +83,7 @@ struct Status: DaemonCommand {
         if others > 0 { lines.append("\(others): other causes") }
         let all = status.tasks[TaskState.waiting.rawValue] ?? 0
         if all > waiting.counted, waiting.counted > 0 {
-            lines.append("(of the \(waiting.counted) of \(all) waiting tasks that were looked at)")
+            lines.append("(counted among \(waiting.counted) of \(all) waiting tasks)")
         }
         return lines
     }

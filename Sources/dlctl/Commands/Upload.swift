@@ -4,14 +4,15 @@ import TaskModel
 
 struct Upload: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Queues uploads and prints their ids, one a line.",
+        abstract: "Queues uploads and prints their ids, one per line.",
         usage: "dlctl upload [<options>] <file> ... <url>",
         discussion: """
-            A file is read when its task runs: leave it in place until then, as it is. One that changes after its \
-            upload began pauses the task; resume sends it as it is then.
+            A file is read when its task runs, so keep it in place and unchanged until then. If the file changes after \
+            its upload began, the task is paused; resume sends the changed file.
 
-            Beneath a URL that ends in a slash a file goes under its own name. Several files need such a URL: all of \
-            them are queued, or none. A form (--form, --file-field) of one file goes to the URL as it is.
+            If the URL ends in a slash, each file is stored below it under its own name. Several files require such a \
+            URL; either all of them are queued or none. A form (--form, --file-field) with one file is sent to the URL \
+            itself.
 
             EXAMPLES:
               dlctl upload report.tar https://example.org/in/report.tar
@@ -21,7 +22,7 @@ struct Upload: DaemonCommand {
               dlctl upload --user me --password-file ~/.secret report.tar sftp://example.org/home/me/report.tar
             """)
 
-    @Argument(help: ArgumentHelp("What to upload, and last where to.", valueName: "file|url"))
+    @Argument(help: ArgumentHelp("The files to upload, then the URL to upload them to.", valueName: "file|url"))
     var arguments: [String] = []
     private var words: [String] { arguments.flatMap { ArgumentRuns.split($0) } }
     var files: [String] { words.dropLast() }
@@ -36,7 +37,9 @@ struct Upload: DaemonCommand {
     func validate() throws {
         let files = files
         guard !files.isEmpty else { throw ValidationError("Give the files and the URL: dlctl upload FILE… URL.") }
-        guard files.count == 1 || transfer.key == nil else { throw ValidationError("--key is for one file alone.") }
+        guard files.count == 1 || transfer.key == nil else {
+            throw ValidationError("--key can be used with one file only.")
+        }
     }
 
     func perform(_ context: Context) throws {
@@ -79,9 +82,11 @@ struct Upload: DaemonCommand {
         switch UploadPlace(url) {
         case _ where files.count == 1 && isForm: return [url]
         case .file where files.count == 1: return [url]
-        case .file: throw refuse("several files need a URL that ends in /; each goes beneath it under its own name")
+        case .file:
+            throw refuse("several files require a URL that ends in /; each is stored below it under its own name")
         case .directoryWithQuery:
-            throw refuse("no file's name can follow a query; write the name before it, with one file a call")
+            throw refuse(
+                "a file name cannot be appended to a query; upload one file at a time with the name before the query")
         case .directory: break
         }
         var sources: [String: String] = [:]
@@ -89,7 +94,7 @@ struct Upload: DaemonCommand {
         for file in files {
             let url = UploadPlace.url(of: file, beneath: url)
             if let other = sources.updateValue(file, forKey: url) {
-                throw refuse("\(other) and \(file) would both go to \(url); upload them to different places")
+                throw refuse("\(other) and \(file) would both be stored at \(url); upload them to different URLs")
             }
             urls.append(url)
         }
@@ -99,7 +104,7 @@ struct Upload: DaemonCommand {
     /// Returns the source's absolute path for the daemon. The daemon checks whether the file may be read.
     private func source(_ file: String) throws(Failure) -> String {
         func refuse(_ message: String) -> Failure { .usage("\(file): \(message)", field: "file") }
-        guard !file.isEmpty else { throw .usage("file: is empty; name the file to upload", field: "file") }
+        guard !file.isEmpty else { throw .usage("file: is empty; give the path of the file to upload", field: "file") }
         var information = stat()
         guard let path = FilePath.absoluteFile(file) else { throw refuse(SystemText.error(errno)) }
         if stat(path, &information) == 0 {

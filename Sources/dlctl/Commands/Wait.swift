@@ -4,20 +4,20 @@ import TaskModel
 
 struct Wait: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Blocks until tasks have ended.",
+        abstract: "Waits until tasks have ended.",
         discussion: """
-            A task has ended when it completed, failed or was cancelled or removed, or when it is paused and needs \
-            a person who did not pause it. The waiting outlives a restart of the daemon.
+            A task has ended when it is completed, failed, cancelled or removed, or when the daemon has paused it \
+            because it needs the user. Waiting continues across a restart of the daemon.
 
             EXAMPLES:
-              dlctl wait 7 8 && echo both are here
+              dlctl wait 7 8 && echo completed
               dlctl wait 7 --timeout 60; [ $? -eq 75 ] && echo not yet
             """)
 
-    @Argument(help: ArgumentHelp("The tasks' ids.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"))
     var arguments: [TaskIDs]
 
-    @Option(help: ArgumentHelp("Give up after so many seconds; fractions are allowed.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Give up after this many seconds; fractions are allowed.", valueName: "seconds"))
     var timeout: SecondsArgument?
 
     @OptionGroup var global: GlobalOptions

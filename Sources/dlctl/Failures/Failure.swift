@@ -41,7 +41,7 @@ struct Failure: Error, Equatable {
     init(_ error: ClientError, names: FieldNames = FieldNames(), advice: DaemonAdvice = .here) {
         switch error {
         case .noDaemon(let paths, _) where paths.count == 1 && Self.isNoSocket(paths[0]):
-            self.init(.noDaemon, "\(paths[0]) is not a socket; name the daemon's with --socket")
+            self.init(.noDaemon, "\(paths[0]) is not a socket; give the daemon's socket with --socket")
             code = "no-daemon"
         case .noDaemon(let paths, _):
             self.init(.noDaemon, "\(error); \(advice.start(paths))")
@@ -52,7 +52,7 @@ struct Failure: Error, Equatable {
         case .notPermitted:
             self.init(
                 .notPermitted, code: .permissionDenied,
-                "\(error); join the group that owns it, or name another socket with --socket")
+                "\(error); join the group that owns it, or give another socket with --socket")
         case .unusablePath: self = .usage("--socket: \(error)", field: "--socket")
         case .timedOut: self.init(.timedOut, code: .timeout, "\(error); is it stopped, or very busy?")
         case .callTooLong: self.init(.usage, code: .tooLarge, "\(error)")
@@ -129,7 +129,7 @@ extension Failure {
     }
 
     static let waitedTooLong = Failure(
-        .timedOut, code: .timeout, "the time is over and not every task has ended; they go on without being waited for")
+        .timedOut, code: .timeout, "the timeout expired before all tasks ended; the tasks continue")
     static let daemonAway = Failure(
-        .noDaemon, code: .connect, "the daemon went away; waiting for it to come back")
+        .noDaemon, code: .connect, "the connection to the daemon was lost; waiting for the daemon to start again")
 }

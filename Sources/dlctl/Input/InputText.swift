@@ -15,7 +15,7 @@ struct InputText {
     mutating func read(_ path: String, for option: String, limit: Int) throws(Failure) -> [UInt8] {
         do throws(UnreadableFile) {
             guard path == "-" else { return try Self.file(path, limit: limit) }
-            if let user = standardInputUser { throw UnreadableFile("standard input is already read for \(user)") }
+            if let user = standardInputUser { throw UnreadableFile("standard input is already used for \(user)") }
             standardInputUser = option
             return try Self.read(STDIN_FILENO, named: "standard input", limit: limit)
         } catch {

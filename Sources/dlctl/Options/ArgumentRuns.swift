@@ -71,7 +71,7 @@ extension [TaskIDs] {
     /// - Throws: `ValidationError`, which the argument parser reports as a usage error.
     func validate() throws {
         if let fault = lazy.compactMap(\.fault).first {
-            throw ValidationError("id: '\(fault)' is not the id of a task, a whole number.")
+            throw ValidationError("id: '\(fault)' is not a task id (a whole number).")
         }
     }
 }

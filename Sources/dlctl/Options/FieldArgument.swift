@@ -165,7 +165,7 @@ enum FieldArgument {
             let other = values[keyPath: path]
             guard other == .normal || other == .now else {
                 throw .usage(
-                    "\(name) goes before every priority; give \(name) or --priority \(other.rawValue)", field: name)
+                    "\(name) sets the priority; give \(name) or --priority \(other.rawValue), not both", field: name)
             }
             values[keyPath: path] = .now
         case (.size(let path), .size(let option)): values[keyPath: path] = option.wrappedValue?.bytes

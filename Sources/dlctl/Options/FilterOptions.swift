@@ -3,35 +3,35 @@ import TaskModel
 
 /// The options that select tasks by a filter.
 struct FilterOptions: ParsableArguments {
-    @Option(name: .customLong("state"), parsing: .singleValue, help: "Tasks in this state; may be repeated.")
+    @Option(name: .customLong("state"), parsing: .singleValue, help: "Select tasks in this state; may be repeated.")
     var states: [TaskState] = []
 
-    @Option(help: ArgumentHelp("Tasks of this batch.", valueName: "name"))
+    @Option(help: ArgumentHelp("Select tasks of this batch.", valueName: "name"))
     var batch: String?
 
     @Option(
-        help: ArgumentHelp("Tasks with this in their URL or path; letter case counts for nothing.", valueName: "text"))
+        help: ArgumentHelp("Select tasks with this text in the URL or path, ignoring case.", valueName: "text"))
     var search: String?
 
-    @Option(help: ArgumentHelp("Tasks of this user.", valueName: "uid"))
+    @Option(help: ArgumentHelp("Select tasks of this user.", valueName: "uid"))
     var owner: UInt32?
 
     @Option(
         help: ArgumentHelp(
             """
-            Tasks that ended (or, where they have not, were added) then or later: 2026-01-31, 22:00, or 2h for two \
-            hours ago.
+            Select tasks that ended at this time or later, or were added then if they have not ended: 2026-01-31, \
+            22:00, or 2h for two hours ago.
             """, valueName: "time"))
     var since: String?
 
-    @Option(help: ArgumentHelp("Tasks that ended (or were added) before then.", valueName: "time"))
+    @Option(help: ArgumentHelp("Select tasks that ended (or were added) before this time.", valueName: "time"))
     var until: String?
 
     init() {}
 
     func validate() throws {
-        if batch?.isEmpty == true { throw ValidationError("--batch: is empty; name the batch.") }
-        if search?.isEmpty == true { throw ValidationError("--search: is empty; say what to look for.") }
+        if batch?.isEmpty == true { throw ValidationError("--batch: is empty; give the name of a batch.") }
+        if search?.isEmpty == true { throw ValidationError("--search: is empty; give a text to search for.") }
     }
 
     var isEmpty: Bool {

@@ -5,18 +5,18 @@ import TaskModel
 
 /// The options that select tasks for `pause`, `resume`, `set`, `cancel`, `retry` and `remove`, by ids or by a filter.
 struct SelectionOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("The tasks' ids.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"))
     var arguments: [TaskIDs] = []
 
-    @Flag(help: "Every task that may be changed so.")
+    @Flag(help: "Select every task to which the command applies.")
     var all = false
 
     @OptionGroup var filter: FilterOptions
 
-    @Flag(name: .shortAndLong, help: "Do not ask, and act on other users' tasks too.")
+    @Flag(name: .shortAndLong, help: "Do not ask for confirmation, even for other users' tasks.")
     var yes = false
 
-    @Flag(help: "Only list the tasks that would be changed.")
+    @Flag(help: "List the tasks that would be changed without changing them.")
     var dryRun = false
 
     init() {}
@@ -27,7 +27,7 @@ struct SelectionOptions: ParsableArguments {
         let filtered = all || !filter.isEmpty
         if ids.isEmpty && !filtered {
             throw ValidationError(
-                "Name the tasks: ID…, --all, --state STATE, --batch NAME, --search TEXT, --since TIME.")
+                "Select the tasks: ID…, --all, --state STATE, --batch NAME, --search TEXT, --since TIME.")
         }
         if !ids.isEmpty && filtered {
             throw ValidationError("Give ids or a filter (--all, --state, --batch, …), not both.")

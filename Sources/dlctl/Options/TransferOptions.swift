@@ -25,7 +25,7 @@ struct TransferOptions: ParsableArguments {
     /// Stores the values of the options; see ``resolve(_:)``.
     func resolve(_ input: inout InputText, into values: inout UnpackedTask) throws(Failure) {
         if fields.isGiven("password"), !fields.isGiven("user") {
-            throw .usage("--password-file needs --user NAME beside it", field: "--password-file")
+            throw .usage("--password-file needs --user NAME", field: "--password-file")
         }
         try fields.resolve(&input, into: &values)
     }

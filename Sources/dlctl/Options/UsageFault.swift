@@ -11,7 +11,7 @@ struct UsageFault: Equatable {
     ///
     /// - Parameters:
     ///   - message: the message of the parser.
-    ///   - arguments: the command line, from which the argument after an option that lacks its value is taken.
+    ///   - arguments: the command line, from which the argument after an option without a value is taken.
     init(_ message: String, arguments: [String] = []) {
         let line = message.split(separator: "\n").map { $0.drop { $0 == " " } }.joined(separator: " ")
         let quoted = Self.quoted(line)
@@ -44,22 +44,22 @@ struct UsageFault: Equatable {
         let name = Self.name(of: label)
         let listed = choices.isEmpty ? Self.listed(line) : choices
         let right = listed.isEmpty ? Self.expectation(label) : "one of \(listed.joined(separator: ", "))"
-        self.init(message: "\(name): '\(value)' is not \(right ?? "a value that it takes")", field: name)
+        self.init(message: "\(name): '\(value)' is not \(right ?? "a valid value")", field: name)
     }
 
     private init(missingValueOf label: String, _ arguments: [String]) {
         let name = Self.name(of: label)
         let next = arguments.firstIndex(of: name).map { arguments[($0 + 1)...].first } ?? nil
         guard let next, next.hasPrefix("-"), next.utf8.count > 1 else {
-            let right = Self.expectation(label).map { "; it takes \($0)" } ?? ""
-            self.init(message: "\(name): lacks its value\(right)", field: name)
+            let right = Self.expectation(label).map { "; give \($0)" } ?? ""
+            self.init(message: "\(name): needs a value\(right)", field: name)
             return
         }
         if let right = Self.expectation(label), next.utf8.dropFirst().first?.isDigit == true {
             self.init(message: "\(name): '\(next)' is not \(right)", field: name)
         } else {
             self.init(
-                message: "\(name): lacks its value; one that begins with - is written \(name)=\(next)", field: name)
+                message: "\(name): needs a value; write one that begins with - as \(name)=\(next)", field: name)
         }
     }
 
@@ -69,19 +69,19 @@ struct UsageFault: Equatable {
     /// applies.
     private static let expectations = [
         ("--connections", ConnectionCount.expectation),
-        ("--limit <rate>", "bytes a second, like 500K, 2M or 1.5G, or none"),
-        ("--limit <n>", "a whole number from 1 on"),
-        ("--download", "bytes a second, like 500K, 2M or 1.5G, none or config"),
-        ("--upload", "bytes a second, like 500K, 2M or 1.5G, none or config"),
-        ("--max-size", "a size, like 500K, 2M or 1.5G"),
-        ("--timeout", "seconds, like 30 or 0.5"),
-        ("--owner", "a user's number (see id -u)"),
+        ("--limit <rate>", "a rate in bytes per second such as 500K or 2M, or none"),
+        ("--limit <n>", "a positive whole number"),
+        ("--download", "a rate in bytes per second such as 500K or 2M, none or config"),
+        ("--upload", "a rate in bytes per second such as 500K or 2M, none or config"),
+        ("--max-size", "a size such as 500K, 2M or 1.5G"),
+        ("--timeout", "a number of seconds such as 30 or 0.5"),
+        ("--owner", "a numeric user id (see id -u)"),
         ("--state", oneOf(TaskState.self)), ("--priority", oneOf(TaskPriority.self)),
         ("--on-conflict", oneOf(ConflictPolicy.self)),
-        ("--start-at", "a time, like 2030-01-31T22:00, 22:00 or +2h"),
-        ("--since", "a time, like 2026-01-31, 22:00 or 2h"), ("--until", "a time, like 2026-01-31, 22:00 or 2h"),
-        ("--after ", "the id of a task, a whole number"), ("--before", "the id of a task, a whole number"),
-        ("--after-task", "the id of a task, a whole number"), ("<id>", "the id of a task, a whole number"),
+        ("--start-at", "a time such as 2030-01-31T22:00, 22:00 or +2h"),
+        ("--since", "a time such as 2026-01-31, 22:00 or 2h"), ("--until", "a time such as 2026-01-31, 22:00 or 2h"),
+        ("--after ", "a task id (a whole number)"), ("--before", "a task id (a whole number)"),
+        ("--after-task", "a task id (a whole number)"), ("<id>", "a task id (a whole number)"),
     ]
 
     private static func oneOf<Word: CaseIterable & RawRepresentable<String>>(_ type: Word.Type) -> String {

@@ -1,25 +1,25 @@
 import TaskModel
 
-/// Short phrases for error codes in lists and bars, such as `name does not resolve` and `server answers 503`.
+/// Short phrases for error codes in lists and bars, such as `name does not resolve` and `server replied 503`.
 enum Cause {
     /// The phrases of the error codes, except HTTP statuses. For `connect` and `io` the phrase may depend on the
     /// message.
     private static let phrases: [ErrorCode: String] = [
         .dns: "name does not resolve",
-        .connect: "connection fails",
-        .tls: "TLS fails",
-        .timeout: "no connection in time",
-        .stalled: "no bytes arrive",
-        .truncated: "connection breaks off",
+        .connect: "cannot connect",
+        .tls: "TLS error",
+        .timeout: "connection timed out",
+        .stalled: "transfer stalled",
+        .truncated: "connection lost",
         .tooManyRedirects: "too many redirects",
         .protocolNotAllowed: "protocol not allowed",
         .addressNotAllowed: "address not allowed",
         .checksumMismatch: "checksum does not match",
         .checksumMissing: "checksum is not in the list",
-        .dependency: "the task before it did not complete",
+        .dependency: "the task it depends on did not complete",
         .remoteChanged: "file on the server changed",
         .notResumable: "server cannot resume",
-        .nameConflict: "file name is taken",
+        .nameConflict: "file name already exists",
         .pathNotAllowed: "path not allowed",
         .diskFull: "disk full",
         .permissionDenied: "permission denied",
@@ -34,7 +34,7 @@ enum Cause {
     /// Returns the phrase for a code. A code unknown to this program is shown as its own words.
     static func phrase(_ code: ErrorCode) -> String {
         if let phrase = phrases[code] { return phrase }
-        if code.rawValue.hasPrefix("http-") { return "server answers \(code.rawValue.dropFirst(5))" }
+        if code.rawValue.hasPrefix("http-") { return "server replied \(code.rawValue.dropFirst(5))" }
         return words(code.rawValue)
     }
 

@@ -85,18 +85,18 @@ enum Describe {
     static func remedy(_ task: TaskStatus) -> String? {
         guard task.state == .paused else { return nil }
         return switch task.reason {
-        case .urlExpired: remedyForExpired("\(task.id)") + " (what was fetched stays)"
+        case .urlExpired: remedyForExpired("\(task.id)") + " (downloaded bytes are kept)"
         case .sourceChanged where task.error?.message.hasPrefix("there is no file") == true:
             "put the file back, then: dlctl resume \(task.id)"
         case .sourceChanged where task.error?.code == .sourceLost:
-            "dlctl resume \(task.id), by its owner, passes the file again"
-        case .sourceChanged: "dlctl resume \(task.id) sends the file as it is then"
-        case .auth: "say who you are: dlctl set \(task.id) --user NAME --password-file FILE (or --header 'K: V')"
+            "its owner can pass the file again: dlctl resume \(task.id)"
+        case .sourceChanged: "to send the changed file: dlctl resume \(task.id)"
+        case .auth: "give a login: dlctl set \(task.id) --user NAME --password-file FILE (or --header 'K: V')"
         default: nil
         }
     }
 
-    static func remedyForExpired(_ id: String) -> String { "give it a fresh URL: dlctl set \(id) --url NEW" }
+    static func remedyForExpired(_ id: String) -> String { "give it a new URL: dlctl set \(id) --url NEW" }
 
     /// Returns `1 task`, `3 tasks`.
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }

@@ -44,7 +44,7 @@ struct Waiting {
         switch reason {
         case nil:
             guard let unknownReason else { return isReady ? "queued" : "waiting" }
-            return Cause.phrase(unknownReason, error) + looksAgain(now)
+            return Cause.phrase(unknownReason, error) + nextCheck(now)
         case .scheduled where isReady: return "paused by the schedule\(until)"
         case .hostLimit:
             // A host that refused too often, or requested a delay, is not contacted for a while.
@@ -56,13 +56,13 @@ struct Waiting {
         case .scheduled:
             return notBefore.map { isOneOfMany ? "start later, the first at \(clock($0))" : "starts at \(clock($0))" }
                 ?? "starts later"
-        case .network: return "waits for the network" + looksAgain(now)
+        case .network: return "waits for the network" + nextCheck(now)
         case .dependency: return follows.map { "after task \($0)" } ?? "after another task"
-        case .some(let other): return Cause.phrase(other.rawValue, error) + looksAgain(now)
+        case .some(let other): return Cause.phrase(other.rawValue, error) + nextCheck(now)
         }
     }
 
-    private func looksAgain(_ now: Milliseconds) -> String { delay(now).map { ", looks again\($0)" } ?? "" }
+    private func nextCheck(_ now: Milliseconds) -> String { delay(now).map { ", next check\($0)" } ?? "" }
 
     /// Returns ` in 15 s` in whole seconds, so that a countdown does not end in milliseconds.
     private func delay(_ now: Milliseconds) -> String? {

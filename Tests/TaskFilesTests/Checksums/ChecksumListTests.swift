@@ -79,7 +79,7 @@ struct ChecksumListTests {
 
     @Test("two different digests for one file are an error at the second; the same one twice is none")
     func ambiguous() throws {
-        #expect(throws: fault(2, 1, "gives another digest for 'x.iso' than a line above it")) {
+        #expect(throws: fault(2, 1, "has a different digest for 'x.iso' than an earlier line")) {
             try Self.digest("\(Self.a)  x.iso\n\(Self.b)  ./x.iso\n")
         }
         #expect(try Self.digest("\(Self.a)  x.iso\n\(Self.a.uppercased())  dir/x.iso\n") == "sha-256:\(Self.a)")

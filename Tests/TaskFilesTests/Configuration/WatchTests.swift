@@ -46,8 +46,8 @@ struct WatchTests {
         #expect(
             throws: fault(
                 1, 13,
-                "with the defaults of this directory, `checksumURL`: goes by the file's URL, which a Metalink alone "
-                    + "knows; give a checksum")
+                "with the defaults of this directory, `checksumURL`: needs the file's URL, which only the Metalink "
+                    + "contains; give a checksum")
         ) {
             try fill("{metalink: true}", "downloads: [{url: 'http://h/a', checksum-url: 'http://h/s'}]")
         }
@@ -56,18 +56,18 @@ struct WatchTests {
     @Test(
         "what is wrong is told with its place",
         arguments: [
-            ("watch: [{}]", 9, "this entry lacks its `directory`"),
+            ("watch: [{}]", 9, "this entry has no `directory`"),
             ("watch: [{directory: a}]", 21, "`directory` is a relative path; give an absolute path"),
-            ("watch: [{directory: /a}, {directory: /a/}]", 38, "`directory` is watched already"),
+            ("watch: [{directory: /a}, {directory: /a/}]", 38, "`directory` is already watched"),
             ("watch: [{directory: /a, default: {}}]", 25, "`default` is not a key here; did you mean `defaults`?"),
             ("watch: /a", 8, "`watch` must be a list of directories, such as [{directory: /srv/drop}]"),
             (
                 "watch: [{directory: /a, defaults: {url: 'http://h/'}}]", 36,
-                "`url` belongs to one entry; a default is for all"
+                "`url` applies to a single entry and cannot be a default"
             ),
             (
                 "watch: [{directory: /a, defaults: {limit: fast}}]", 43,
-                "`limit` must be a rate of 1 byte a second or more, such as 500K, 2M or 1.5G"
+                "`limit` must be a rate of at least 1 byte per second, such as 500K, 2M or 1.5G"
             ),
             ("watch: [{directory: /a, defaults: {header: x}}]", 44, "`header`: is not of the form 'Name: value'"),
             (

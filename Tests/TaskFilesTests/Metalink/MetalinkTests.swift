@@ -149,7 +149,7 @@ struct MetalinkTests {
     func mixed() throws {
         #expect(throws: FileError.self) { try Self.one("<resources><url>http://h/a</url></resources>") }
         #expect(throws: FileError.self) { try Self.read(Self.three("<file name='a'><url>http://h/a</url></file>")) }
-        #expect(throws: fault(1, 1, "names no file")) {
+        #expect(throws: fault(1, 1, "contains no file")) {
             try Self.read("<metalink xmlns='http://www.metalinker.org/'><file name='a'>\(Self.url)</file></metalink>")
         }
     }
@@ -185,24 +185,24 @@ struct MetalinkTests {
             ("<size>99999999999999999999</size>", 1, "`size` must be a number of bytes"),
             ("<size>1</size> <size>1</size>", 16, "`size` is given twice for this file"),
             ("<hash type='md5'>00</hash>", 1, "`hash`: a md5 digest has 32 hexadecimal digits"),
-            ("<hash>00</hash>", 1, "this element lacks its `type`, such as sha-256"),
-            ("<pieces type='md5'/>", 1, "these pieces lack their `length`"),
+            ("<hash>00</hash>", 1, "this element has no `type`, such as sha-256"),
+            ("<pieces type='md5'/>", 1, "these pieces have no `length`"),
             ("<pieces type='md5' length='0'/>", 20, "`length` must be a number of bytes above 0"),
             (
                 "<pieces type='md5' length='1'><hash>0</hash></pieces>", 31,
-                "`hash` of a piece is not one of the algorithm that `pieces` names, in hexadecimal digits"
+                "`hash` of a piece must be a hexadecimal digest of the algorithm that `pieces` names"
             ),
             (
                 "<size>2</size><pieces type='md5' length='1'><hash>\(md5)</hash></pieces>", 15,
-                "the digests of these pieces are 1, and 2 bytes in pieces of 1 are 2"
+                "the digests of these pieces are 1, but 2 bytes in pieces of 1 bytes need 2"
             ),
             (
-                "<url>/a</url>", 1, "`url` has no scheme; write it out, as in https://example.org/file"
+                "<url>/a</url>", 1, "`url` has no scheme; write it in full, as in https://example.org/file"
             ),
             ("<url>http://h:0/</url>", 1, "`url` the port is not a number from 1 to 65535"),
             ("<url priority='0'>http://h/</url>", 6, "`priority` must be a whole number from 1 to 999999"),
             ("<url priority='best'>http://h/</url>", 6, "`priority` must be a whole number from 1 to 999999"),
-            ("<url>http://h/<b/></url>", 15, "an element stands here where text belongs"),
+            ("<url>http://h/<b/></url>", 15, "an element is not allowed here, only text"),
         ])
     func values(content: String, column: Int, message: String) {
         #expect(throws: fault(3, column, message)) { try Self.one("\(content)\(Self.url)") }
@@ -210,15 +210,15 @@ struct MetalinkTests {
 
     @Test("a file without a URL that can be fetched is refused where it stands")
     func noURL() {
-        let message = "this file has no `url` by http, https, ftp, ftps, sftp"
+        let message = "this file has no `url` with one of the schemes http, https, ftp, ftps, sftp"
         #expect(throws: fault(2, 1, message)) { try Self.one("") }
         #expect(throws: fault(2, 1, message)) {
             try Self.one("<url>magnet:?x</url><url>ed2k://h</url><metaurl>http://h/a.torrent</metaurl>")
         }
-        #expect(throws: fault(2, 1, "this file lacks its `name`")) {
+        #expect(throws: fault(2, 1, "this file has no `name`")) {
             try Self.read(Self.four("<file>\(Self.url)</file>"))
         }
-        #expect(throws: fault(3, 7, "`name` is that of the file at line 2 already")) {
+        #expect(throws: fault(3, 7, "`name` is the same as that of the file at line 2")) {
             try Self.read(Self.four("<file name='a'>\(Self.url)</file>\n<file name='./a'>\(Self.url)</file>"))
         }
     }
@@ -252,12 +252,12 @@ struct MetalinkTests {
     @Test("other XML is no Metalink")
     func otherXML() {
         #expect(
-            throws: fault(1, 1, "is no Metalink: its outermost element is \"metalink\" of the namespace \"urn:x\"")
+            throws: fault(1, 1, "is not a Metalink: its root element is \"metalink\" of the namespace \"urn:x\"")
         ) { try Self.read("<metalink xmlns='urn:x'/>") }
-        #expect(throws: fault(1, 1, "is no Metalink: its outermost element is \"html\" of no namespace")) {
+        #expect(throws: fault(1, 1, "is not a Metalink: its root element is \"html\" of no namespace")) {
             try Self.read("<html></html>")
         }
-        #expect(throws: fault(1, 1, "names no file")) { try Self.read(Self.four("")) }
+        #expect(throws: fault(1, 1, "contains no file")) { try Self.read(Self.four("")) }
     }
 
     @Test("as many files are read as one Metalink may name, and not one more")

@@ -20,7 +20,7 @@ struct URLListTests {
 
     @Test("the first line that is not a URL is refused with its place")
     func refused() {
-        #expect(throws: fault(3, 3, "`url`: has no scheme; write it out, as in https://example.org/file")) {
+        #expect(throws: fault(3, 3, "`url`: has no scheme; write it in full, as in https://example.org/file")) {
             try URLList(parsing: "http://h/a\r\n\r\n  h/b\r\nnor this", file: "f")
         }
         let error = #expect(throws: FileError.self) { try URLList(parsing: "file:///etc/passwd", file: "f") }
@@ -51,7 +51,7 @@ struct URLListTests {
     func tooLong() throws {
         let bytes = Array("ftp://h\n\n# c\nftp://i\n ftp://j\n".utf8)
         #expect(try URLList(parsing: bytes, file: "f", limit: 3).entries.count == 3)
-        #expect(throws: fault(5, 2, "is more than the 2 URLs that one file may hold")) {
+        #expect(throws: fault(5, 2, "exceeds the limit of 2 URLs per file")) {
             try URLList(parsing: bytes, file: "f", limit: 2)
         }
     }

@@ -5,7 +5,7 @@ import Testing
 struct YAMLSourceTests {
     @Test("a tab in the indentation is named as one")
     func tabs() {
-        #expect(throws: fault(2, 1, "YAML takes no tab here; indent with spaces")) {
+        #expect(throws: fault(2, 1, "YAML does not allow a tab here; indent with spaces")) {
             try Configuration(parsing: "limits:\n\tactive-tasks: 3\n", file: "f")
         }
     }
@@ -23,7 +23,7 @@ struct YAMLSourceTests {
 
     @Test("a control character is refused with its place")
     func controlCharacters() {
-        #expect(throws: fault(2, 6, "holds a control character; dld reads text files only")) {
+        #expect(throws: fault(2, 6, "contains a control character; dld reads text files only")) {
             try Configuration(parsing: "tls: {}\nlog: \0{}\n", file: "f")
         }
     }
@@ -61,7 +61,7 @@ struct YAMLSourceTests {
         let error = #expect(throws: FileError.self) {
             try queue("defaults:\n  header: &h [\(headers)]\ndownloads:\n\(entries)\n")
         }
-        #expect(error?.message == "the aliases above repeat too many values; write fewer")
+        #expect(error?.message == "the aliases above repeat too many values; use fewer")
     }
 
     @Test("a key is a word", arguments: ["? [a]\n: b", "{[a]: b}", "{{a: b}: c}", "a: &a b\n*a : c"])

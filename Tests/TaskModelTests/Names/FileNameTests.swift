@@ -9,7 +9,7 @@ struct FileNameTests {
         let bytes = Array(name.utf8)
         if bytes.isEmpty || bytes.count > 255 { return "has \(bytes.count) bytes" }
         if bytes.contains(UInt8(ascii: "/")) { return "holds a slash" }
-        if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "holds a control character" }
+        if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "contains a control character" }
         if bytes[0] == UInt8(ascii: ".") { return "begins with a dot" }
         if bytes.last == UInt8(ascii: ".") || bytes.last == UInt8(ascii: " ") { return "ends with a dot or space" }
         if FileName.makeSafe(name).map({ Array($0.utf8) }) != bytes {

@@ -57,8 +57,8 @@ struct TaskChangesTests {
         "a value of another type, and a field that cannot be changed, are named",
         arguments: [
             (#"{"url":null}"#, "url", "must be a string"), (#"{"url":7}"#, "url", "must be a string"),
-            (#"{"limit":"fast"}"#, "limit", "must be a whole number of bytes a second, or null"),
-            (#"{"limit":1.5}"#, "limit", "must be a whole number of bytes a second, or null"),
+            (#"{"limit":"fast"}"#, "limit", "must be a whole number of bytes per second, or null"),
+            (#"{"limit":1.5}"#, "limit", "must be a whole number of bytes per second, or null"),
             (#"{"connections":"many"}"#, "connections", "must be auto or a whole number from 1 to 16, or null"),
             (#"{"headers":"A: b"}"#, "headers", "must be an array of strings, or null"),
             (#"{"headers":[null]}"#, "headers", "must be an array of strings, or null"),
@@ -69,7 +69,7 @@ struct TaskChangesTests {
             (#"{"mirrors":"http://m/a"}"#, "mirrors", "must be an array of strings, or null"),
             (
                 #"{"metalink":true}"#, "metalink",
-                "cannot be changed once the task is there; only url, output, connections, limit, headers, priority, "
+                "cannot be changed after the task is added; only url, output, connections, limit, headers, priority, "
                     + "startAt, directory, user, password, checksum, mirrors can"
             ),
             (#"{"header":["A: b"]}"#, "header", "is not a field that can be changed; did you mean headers?"),
@@ -190,6 +190,6 @@ struct TaskChangesTests {
         #expect("\(IllegalTransition(event: .update, state: .cancelled))".contains("retry"))
         #expect(
             "\(IllegalTransition(event: .update, state: .completed))"
-                == "is completed; nothing of it can be changed any more")
+                == "is completed; it can no longer be changed")
     }
 }

@@ -150,7 +150,7 @@ struct RunOutcomePolicyTests {
                 conclusion.error
                     == TaskFailure(
                         code: ErrorCode(rawValue: code),
-                        message: code == "http-401" ? "m; --user or a --header says who you are" : "m",
+                        message: code == "http-401" ? "m; give a login with --user or --header" : "m",
                         httpStatus: error.httpStatus))
             #expect(conclusion.attempts == (burns ? 5 : 4), "\(code)")
             #expect(conclusion.failures == (burns ? 3 : 2), "\(code)")
@@ -265,13 +265,13 @@ struct RunOutcomePolicyTests {
 
     @Test("A31: bytes that are used up are waited for without a time, and burn nothing")
     func quota() throws {
-        let error = TransferError(.allowanceUsedUp, "7 of the 7 bytes allowed are taken")
+        let error = TransferError(.allowanceUsedUp, "7 of the 7 bytes allowed are used")
         let record = Self.record(failures: 9)
         let parked = try #require(Self.conclude(error, record: record, transferred: 50, bytesDone: 50))
         #expect(parked.standing.reason == .quota && parked.standing.notBefore == nil)
         #expect(parked.failures == 9 && parked.attempts == record.attempts)
         #expect(parked.error?.code == .quota)
-        #expect(parked.error?.message.hasPrefix("7 of the 7 bytes allowed are taken by your downloads: remove") == true)
+        #expect(parked.error?.message.hasPrefix("7 of the 7 bytes allowed are used by your downloads: remove") == true)
     }
 
     @Test("a place that cannot be used is looked at again in seconds; a disk that fails under bytes spares the server")

@@ -23,7 +23,7 @@ struct PlaceInspectorTests {
         let path = directory.file("a/b/c")
         let problem = try #require(inspector.problem(with: path, for: .downloads(makes: false)))
         #expect(problem.code == .pathNotAllowed)
-        #expect(problem.description == "\(path) does not exist; make the directory, or mount what belongs there")
+        #expect(problem.description == "\(path) does not exist; create the directory, or mount its file system")
         #expect(inspector.problem(with: path, for: .downloads(makes: true)) == nil)
     }
 
@@ -56,7 +56,7 @@ struct PlaceInspectorTests {
         #expect(
             inspector.problem(with: directory.path, for: .certificates)?.description.contains("is not a file") == true)
         let missing = inspector.problem(with: file + "x", for: .certificates)
-        #expect(missing?.description == "\(file)x does not exist; name a file that is there")
+        #expect(missing?.description == "\(file)x does not exist; name an existing file")
     }
 
     @Test("a service is told that its own /tmp is another")

@@ -88,13 +88,13 @@ struct LookupTests {
             several?.message
                 == "it describes 3 files, and a task fetches one; download it, and use dlctl add --input FILE")
         let none = Self.error("<metalink xmlns='urn:ietf:params:xml:ns:metalink'></metalink>")
-        #expect(none?.code == .invalidRequest && none?.message == "line 1, column 1: names no file")
+        #expect(none?.code == .invalidRequest && none?.message == "line 1, column 1: contains no file")
         #expect(Self.error("")?.code == .invalidRequest)
         #expect(Self.error("\u{0}")?.code == .invalidRequest)
         #expect(Self.error("<!DOCTYPE html><html></html>")?.code == .invalidRequest)
         #expect(
             Self.error("<html></html>")?.message
-                == "line 1, column 1: is no Metalink: its outermost element is \"html\" of no namespace")
+                == "line 1, column 1: is not a Metalink: its root element is \"html\" of no namespace")
         #expect(Self.error(Self.metalink(["http://h/a"], name: "../a"))?.code == .pathNotAllowed)
         #expect(Self.error(Self.metalink(["ftp://h/d/"]))?.code == .invalidRequest)
         #expect(Self.error(Self.metalink(["http://h/a"])) == nil)

@@ -151,7 +151,7 @@ struct DropRoundTests {
         _ = try await round.process(closed: ["a"], .named)
         #expect(
             try fixture.text(".done/a.note.txt").hasSuffix(
-                "ids: 1\na:3:2: warning: `disk-cache` tunes aria2 and says nothing to dld; it is passed over\n"))
+                "ids: 1\na:3:2: warning: `disk-cache` only tunes aria2; it is ignored\n"))
     }
 
     @Test("names that are taken get a number")
@@ -303,7 +303,8 @@ struct DropRoundTests {
         #expect(chown("\(fixture.path)/theirs", 1000, 1000) == 0)
         _ = try await round.process(closed: ["theirs"], .named)
         #expect(
-            try fixture.text(".failed/theirs.note.txt").hasPrefix("theirs:1:57: `password-file`: the daemon opens no"))
+            try fixture.text(".failed/theirs.note.txt").hasPrefix(
+                "theirs:1:57: `password-file`: the daemon does not open"))
         // Without a password file the task belongs to the file's owner.
         try fixture.drop(DropFixture.entry, as: "plain")
         #expect(chown("\(fixture.path)/plain", 1000, 1000) == 0)
@@ -328,6 +329,6 @@ struct DropRoundTests {
         try fixture.drop("#", as: "a")
         #expect(truncate("\(fixture.path)/a", off_t(DropIntake.sizeLimit) + 1) == 0)
         _ = try await round.process(closed: ["a"], .named)
-        #expect(try fixture.text(".failed/a.note.txt").hasPrefix("a is longer than the 16.0 MiB"))
+        #expect(try fixture.text(".failed/a.note.txt").hasPrefix("a is longer than 16.0 MiB"))
     }
 }

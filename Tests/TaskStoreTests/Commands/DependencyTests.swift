@@ -51,7 +51,7 @@ struct DependencyTests {
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 5)
         #expect(try fixture.states(Array(ids.dropFirst())) == Array(repeating: .failed, count: 5))
         let record = try #require(try fixture.store.record(ids[1], owner: nil))
-        #expect(record.error?.message == "task \(first), which it was to follow, is \(state.rawValue)")
+        #expect(record.error?.message == "task \(first), which it depends on, is \(state.rawValue)")
         #expect(record.finishedAt == 9_000)
         #expect(try fixture.store.events(after: 0, limit: 100).filter { $0.type == .failed }.count >= 5)
     }
@@ -63,7 +63,7 @@ struct DependencyTests {
         let id = try #require(try await fixture.add(follower(of: first)).first)
         _ = try await fixture.store.remove([first], owner: nil, now: 1)
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
-        #expect(try fixture.store.record(id, owner: nil)?.error?.message.hasSuffix("is gone") == true)
+        #expect(try fixture.store.record(id, owner: nil)?.error?.message.hasSuffix("no longer exists") == true)
         // A retry is accepted with knowledge of that failure.
         _ = try await fixture.store.apply(.retry, to: [id], owner: nil, now: 9_500)
         #expect(try await fixture.store.settleDependencies(now: 9_600) == 0)

@@ -126,7 +126,7 @@ private final class FakeSource: TaskSource {
         #expect(
             reports.failures.map(\.message) == [
                 "task 1 failed: http-404: not found", "task 2 was removed",
-                "task 3 is paused: auth; say who you are: dlctl set 3 --user NAME --password-file FILE "
+                "task 3 is paused: auth; give a login: dlctl set 3 --user NAME --password-file FILE "
                     + "(or --header 'K: V')",
             ])
     }

@@ -14,7 +14,7 @@ import Testing
     func named(action: SelectionAction, state: TaskState) {
         #expect(
             UnchangedTasks(action).reason([sampleTask(7, state)], now: 0)
-                == "task 7 is \(state.rawValue) already")
+                == "task 7 is already \(state.rawValue)")
     }
 
     @Test("a ready task says what keeps it from starting")
@@ -23,7 +23,7 @@ import Testing
         task.notBefore = 5
         #expect(
             UnchangedTasks(.resume).reason([task], now: 0, clock: { "\($0)" })
-                == "task 7 is queued already (paused by the schedule until 5)")
+                == "task 7 is already queued (paused by the schedule until 5)")
     }
 
     @Test("two tasks are named, and many are counted")
@@ -31,8 +31,8 @@ import Testing
         let unchanged = UnchangedTasks(.resume)
         let tasks = (1...4).map { sampleTask($0, $0 == 4 ? .active : .queued) }
         #expect(
-            unchanged.reason(Array(tasks.suffix(2)), now: 0) == "task 3 is queued already, task 4 is active already")
-        #expect(unchanged.reason(tasks, now: 0) == "the tasks are 3 queued, 1 active already")
+            unchanged.reason(Array(tasks.suffix(2)), now: 0) == "task 3 is already queued, task 4 is already active")
+        #expect(unchanged.reason(tasks, now: 0) == "the tasks are already 3 queued, 1 active")
         #expect(unchanged.reason([], now: 0) == nil)
     }
 

@@ -259,7 +259,7 @@ import Testing
         #expect(try add.transfer.resolve(&input).limit == nil)
     }
 
-    @Test("a password needs a user beside it")
+    @Test("a password needs a user")
     func passwordAlone() throws {
         let command = try #require(try RootCommand.parseAsRoot(["add", "--password-file", "/f", "http://a/"]) as? Add)
         var input = InputText()
@@ -427,7 +427,7 @@ import Testing
             #expect(failure?.message.hasPrefix("params-json: is not JSON; ") == true, "\(text)")
         }
         #expect(
-            throws: Failure.usage("params-json: gives the key id twice in one object", field: "params-json")
+            throws: Failure.usage("params-json: contains the key id twice in one object", field: "params-json")
         ) { try RPC.parse(#"{"id":3,"id":9999}"#) }
     }
 }

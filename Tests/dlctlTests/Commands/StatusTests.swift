@@ -28,7 +28,7 @@ import Testing
                     .init(reason: "novel", code: nil, message: nil, tasks: 1, notBefore: nil),
                 ]))
         #expect(lines.contains("  waiting    12: name does not resolve, next try in 15 s"))
-        #expect(lines.contains("             2: disk full, looks again in 3 s"))
+        #expect(lines.contains("             2: disk full, next check in 3 s"))
         #expect(lines.contains("             1: novel"))
         #expect(lines.contains("             1: other causes"))
         #expect(!lines.contains { $0.contains("looked at") })
@@ -45,13 +45,13 @@ import Testing
     func part() {
         let cause = DaemonStatus.Cause(reason: "retry", code: .tls, message: nil, tasks: 5_000, notBefore: nil)
         let lines = Self.status(waiting: 9_000, .init(counted: 5_000, causes: [cause]))
-        #expect(lines.contains { $0.contains("(of the 5000 of 9000 waiting tasks that were looked at)") })
+        #expect(lines.contains { $0.contains("(counted among 5000 of 9000 waiting tasks)") })
     }
 
     @Test("a window of the schedule says until when nothing runs")
     func pause() {
         #expect(Self.status(pause: .init(until: 5)).contains("  paused     by the schedule, until (5)"))
-        #expect(Self.status(pause: .init(until: nil)).contains { $0.contains("as long as the configuration") })
+        #expect(Self.status(pause: .init(until: nil)).contains { $0.contains("until the configuration changes") })
         #expect(!Self.status().contains { $0.contains("paused") || $0.contains("waiting  ") })
     }
 
@@ -62,8 +62,8 @@ import Testing
                 .contains("  on disk    1.5 GiB of 10.0 GiB"))
         let several = (0..<7).map { DaemonStatus.Storage.Owner(owner: 1000 + $0, bytes: 7 << 20) }
         let lines = Self.status(storage: .init(limit: 8 << 20, owners: several))
-        #expect(lines.contains("             7.0 MiB of 8.0 MiB of user 1004"), "\(lines)")
-        #expect(lines.contains("             and of 2 other users less"))
+        #expect(lines.contains("             7.0 MiB of 8.0 MiB for user 1004"), "\(lines)")
+        #expect(lines.contains("             less for each of 2 other users"))
         #expect(!Self.status(storage: .init(limit: nil, owners: several)).contains { $0.contains("on disk") })
     }
 }

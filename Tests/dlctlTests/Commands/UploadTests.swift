@@ -29,8 +29,8 @@ struct UploadTests {
     @Test(
         "where a file would go is said, or refused with what to do",
         arguments: [
-            (["a", "b", "https://h/in"], "URL that ends in /"), (["a", "https://h/in/?x=1"], "follow a query"),
-            (["a", "b", "https://h/in/?x=1"], "follow a query"), (["d/a", "e/a", "https://h/in/"], "d/a and e/a"),
+            (["a", "b", "https://h/in"], "URL that ends in /"), (["a", "https://h/in/?x=1"], "appended to a query"),
+            (["a", "b", "https://h/in/?x=1"], "appended to a query"), (["d/a", "e/a", "https://h/in/"], "d/a and e/a"),
             (["a", "a", "https://h/in/"], "a and a"),
         ])
     func refused(arguments: [String], words: String) throws {

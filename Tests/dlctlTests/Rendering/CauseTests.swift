@@ -7,17 +7,17 @@ import Testing
     @Test(
         "every error code has a short phrase",
         arguments: [
-            ("dns", "name does not resolve"), ("connect", "connection fails"), ("tls", "TLS fails"),
-            ("timeout", "no connection in time"), ("stalled", "no bytes arrive"),
-            ("truncated", "connection breaks off"), ("too-many-redirects", "too many redirects"),
+            ("dns", "name does not resolve"), ("connect", "cannot connect"), ("tls", "TLS error"),
+            ("timeout", "connection timed out"), ("stalled", "transfer stalled"),
+            ("truncated", "connection lost"), ("too-many-redirects", "too many redirects"),
             ("protocol-not-allowed", "protocol not allowed"), ("address-not-allowed", "address not allowed"),
             ("checksum-mismatch", "checksum does not match"), ("remote-changed", "file on the server changed"),
-            ("not-resumable", "server cannot resume"), ("name-conflict", "file name is taken"),
+            ("not-resumable", "server cannot resume"), ("name-conflict", "file name already exists"),
             ("path-not-allowed", "path not allowed"), ("disk-full", "disk full"),
             ("permission-denied", "permission denied"), ("io", "input/output error"),
             ("source-changed", "source file changed"), ("too-large", "file too large"), ("quota", "quota exceeded"),
-            ("invalid", "invalid"), ("internal", "internal error"), ("http-503", "server answers 503"),
-            ("http-404", "server answers 404"), ("novel-word", "novel word"),
+            ("invalid", "invalid"), ("internal", "internal error"), ("http-503", "server replied 503"),
+            ("http-404", "server replied 404"), ("novel-word", "novel word"),
         ])
     func phrases(code: String, phrase: String) {
         #expect(Cause.phrase(ErrorCode(rawValue: code)) == phrase)
@@ -29,9 +29,9 @@ import Testing
         arguments: [
             ("port 8080 of example.org refuses the connection: is the server up?", "port 8080 refuses the connection"),
             ("the Metalink: port 80 of h refuses the connection: is it up?", "port 80 refuses the connection"),
-            ("port 99999 of example.org refuses the connection", "connection fails"),
+            ("port 99999 of example.org refuses the connection", "cannot connect"),
             ("the proxy p:3128 refuses the connection: is it up?", "proxy refuses the connection"),
-            ("the connection to example.org broke before an answer", "connection fails"),
+            ("the connection to example.org was lost before a response", "cannot connect"),
         ])
     func port(message: String, phrase: String) {
         #expect(Cause.phrase(TaskFailure(code: .connect, message: message)) == phrase)

@@ -167,7 +167,7 @@ import Testing
         #expect(Describe.state(sampleTask(7, .paused, reason: .auth), now: 0) == "paused: the server refuses access")
         #expect(
             Describe.ending(sampleTask(7, .paused, reason: .auth))
-                == "task 7 is paused: auth; say who you are: dlctl set 7 --user NAME --password-file FILE "
+                == "task 7 is paused: auth; give a login: dlctl set 7 --user NAME --password-file FILE "
                 + "(or --header 'K: V')")
     }
 
@@ -188,7 +188,7 @@ import Testing
         #expect(Describe.remedy(sampleTask(7, .paused, reason: .user)) == nil)
         #expect(Describe.remedy(sampleTask(7, .failed)) == nil)
         let remedy = Describe.remedy(sampleTask(7, .paused, reason: .sourceChanged))
-        #expect(remedy == "dlctl resume 7 sends the file as it is then")
+        #expect(remedy == "to send the changed file: dlctl resume 7")
     }
 
     @Test("a list says once what to do about expired URLs")

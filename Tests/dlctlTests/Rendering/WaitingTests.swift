@@ -19,16 +19,16 @@ import Testing
     @Test("a task that is tried again says why, and when which attempt follows")
     func retry() {
         #expect(Self.words(.waiting, .retry, .dns) == "name does not resolve, 4th try in 15 s")
-        #expect(Self.words(.waiting, .retry, .http(503), attempts: 1) == "server answers 503, 2nd try in 15 s")
+        #expect(Self.words(.waiting, .retry, .http(503), attempts: 1) == "server replied 503, 2nd try in 15 s")
         #expect(Self.words(.waiting, .retry, attempts: 1) == "failed, 2nd try in 15 s")
-        #expect(Self.words(.waiting, .retry, until: 0, .tls) == "TLS fails, 4th try in 1 s")
-        #expect(Self.words(.waiting, .retry, until: nil, .tls) == "TLS fails")
+        #expect(Self.words(.waiting, .retry, until: 0, .tls) == "TLS error, 4th try in 1 s")
+        #expect(Self.words(.waiting, .retry, until: nil, .tls) == "TLS error")
     }
 
     @Test("every other reason reads as plain words")
     func reasons() {
-        #expect(Self.words(.waiting, .diskFull, until: 12_001, .diskFull) == "disk full, looks again in 3 s")
-        #expect(Self.words(.waiting, .network, .dns) == "waits for the network, looks again in 15 s")
+        #expect(Self.words(.waiting, .diskFull, until: 12_001, .diskFull) == "disk full, next check in 3 s")
+        #expect(Self.words(.waiting, .network, .dns) == "waits for the network, next check in 15 s")
         #expect(Self.words(.waiting, .network, until: nil) == "waits for the network")
         #expect(Self.words(.waiting, .scheduled) == "starts at at 25000")
         #expect(Self.words(.waiting, .dependency, until: nil, after: 4) == "after task 4")
