@@ -21,7 +21,9 @@ extension LoopCore {
             guard now.milliseconds(since: exchange.activity.last) >= ForgottenExchange.patience else { continue }
             let hasWork = standstill(of: exchange) != nil
             if hasWork, exchange.hasAskedForBytes, exchange.easy.isAnsweredInHTTP2() {
-                willFail(exchange, CurlError(CURLE_SEND_ERROR, message: "the server wants no more of the request"))
+                willFail(
+                    exchange, CurlError(CURLE_SEND_ERROR, message: "the server does not accept the rest of the request")
+                )
                 continue
             }
             let verdict = exchange.suspicion.look(lastActivity: exchange.activity.last, hasWork: hasWork)

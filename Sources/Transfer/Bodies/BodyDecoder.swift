@@ -64,7 +64,7 @@ final class BodyDecoder {
                 guard stream.pointee.avail_in > 0 else { return }
                 // Only another gzip member may follow (RFC 1952, section 2.2).
                 guard coding == .gzip, inflateReset(stream) == Z_OK else {
-                    throw Self.failure("it goes on behind its end")
+                    throw Self.failure("data follows its end")
                 }
                 phase = .decoding
             }
@@ -89,7 +89,7 @@ final class BodyDecoder {
         // The number of window bits: negative for raw deflate; plus 32 for detection of gzip or zlib by the header.
         let window = isBare ? -MAX_WBITS : MAX_WBITS + 32
         guard inflateInit2_(stream, window, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-            throw TransferError(.io, "there is no memory to decode with", systemError: ENOMEM)
+            throw TransferError(.io, "not enough memory to decode the body", systemError: ENOMEM)
         }
         phase = .decoding
     }
@@ -100,6 +100,6 @@ final class BodyDecoder {
     }
 
     private static func failure(_ reason: String) -> TransferError {
-        TransferError(.truncated, "what the server sent coded cannot be decoded: \(reason)")
+        TransferError(.truncated, "the encoded body cannot be decoded: \(reason)")
     }
 }

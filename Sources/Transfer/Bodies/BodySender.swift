@@ -105,7 +105,7 @@ final class BodySender {
         case .bytes(let count):
             if let length, count == 0 ? sent < length : sent + Int64(count) > length {
                 throw TransferError(
-                    .bodyStreamFailed, "the body's source does not give the \(length) bytes it announced")
+                    .bodyStreamFailed, "the body's source did not provide the \(length) bytes it announced")
             }
             isAtEnd = count == 0
             return count

@@ -19,7 +19,7 @@ extension TransferError {
         // The numbers are libcurl's error codes (libcurl-errors).
         return switch error.code {
         case .couldntConnect where systemError == ENETUNREACH || systemError == EHOSTUNREACH:
-            TransferError(.unreachable, "no way to \(name) from this machine")
+            TransferError(.unreachable, "no route to \(name) from this machine")
         case .couldntConnect where systemError == ECONNREFUSED:
             TransferError(
                 .cannotConnect, "\(port) refuses the connection: is \(isProxy ? "it" : "the server") up?",
@@ -30,17 +30,18 @@ extension TransferError {
         case .operationTimedout where isProxy:
             TransferError(.timedOut, "no connection to \(server.host) by \(name) within the connect timeout")
         case .sslConnectError where systemError != 0 || indicatesCut(error.message):
-            TransferError(.cannotConnect, "the connection to \(name) broke while TLS began")
+            TransferError(.cannotConnect, "the connection to \(name) was lost during the TLS handshake")
         // CURLE_RECV_ERROR, which also occurs if a proxy refuses a tunnel.
         case .recvError where proxyStatus == 407:
             TransferError(.httpStatus, ResponseEvaluator.words(for: proxyStatus), httpStatus: proxyStatus)
         case .recvError where proxyStatus >= 300:
             TransferError(
-                .httpStatus, "\(name) answers \(proxyStatus) to whoever asks for a way to \(server.host)",
+                .httpStatus,
+                "\(name) responded with status \(proxyStatus) to the request for a connection to \(server.host)",
                 httpStatus: proxyStatus)
         case .proxy where exchange.easy.isRefusedByProxy():
-            TransferError(.loginRefused, "\(name) wants a user and password: its URL can hold them")
-        case .proxy: TransferError(.cannotConnect, "\(name) makes no connection to \(server.host): \(error.message)")
+            TransferError(.loginRefused, "\(name) requires a user name and password, which its URL can contain")
+        case .proxy: TransferError(.cannotConnect, "\(name) cannot connect to \(server.host): \(error.message)")
         default: nil
         }
     }

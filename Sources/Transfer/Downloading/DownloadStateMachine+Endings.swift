@@ -52,7 +52,7 @@ extension DownloadStateMachine {
         case (_, let error?): .failed(error)
         case (.discarding(let outcome), nil): outcome
         case (.receiving(let stated), nil): decoded ?? .bodyEnded(end: stated)
-        case (.requesting, nil): .failed(TransferError(.truncated, "the connection ended without an answer"))
+        case (.requesting, nil): .failed(TransferError(.truncated, "the connection was closed before a response"))
         }
     }
 
@@ -111,7 +111,7 @@ extension DownloadStateMachine {
         guard position > connection.request.have || narrowOverlap(number) else {
             // The size is unknown, and no byte follows the part.
             if facts.part.version.total == nil, facts[number].bodyBegun { return .finish(number) }
-            let error = TransferError(.truncated, "the server sends nothing after byte \(position)")
+            let error = TransferError(.truncated, "the server sent nothing after byte \(position)")
             return isShared ? lose(connection, error, facts) : fail(error)
         }
         return .flush(number, then: .requestOn(from: max(connection.request.have, connection.start)))
@@ -178,7 +178,7 @@ extension DownloadStateMachine {
             [400, 501].contains(status)
         {
             failures.restarts += 1
-            update(number) { $0.reasonForWhole = "the server refuses to send a part (\(status))" }
+            update(number) { $0.reasonForWhole = "the server refused to send a range (\(status))" }
             return send(number, from: 0, to: nil, facts)
         }
         return diskFailed(number, failures.first ?? error, facts)
@@ -264,7 +264,7 @@ extension DownloadStateMachine {
         guard isShared, isAlone || !connection.hasProgressed else {
             return .flush(connection.number, then: .requestRest)
         }
-        return lose(connection, TransferError(.stalled, "the server sends nothing"), isGivenUp: true, facts)
+        return lose(connection, TransferError(.stalled, "the server stopped sending"), isGivenUp: true, facts)
     }
 
     /// The part is of no use: the whole is requested over one connection.

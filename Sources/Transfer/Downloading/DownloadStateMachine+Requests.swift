@@ -70,7 +70,7 @@ extension DownloadStateMachine {
         connections[index].timing.sent(at: facts.now)
         guard isWhole else { return .send(number, startingOver: nil) }
         partDropped(by: number)
-        return .send(number, startingOver: "a part of what was decoded cannot be asked for")
+        return .send(number, startingOver: "a range of a decoded body cannot be requested")
     }
 
     /// Records that a connection's response replaces the part.

@@ -36,7 +36,8 @@ extension DownloadStateMachine {
         {
             return discard(
                 number,
-                .refused(TransferError(.checksumMismatch, "a mirror states another digest than the file's own server")))
+                .refused(
+                    TransferError(.checksumMismatch, "a mirror reported another digest than the file's own server")))
         }
         if isShared || isConcurrent { return rangeResponseReceived(number, head, resource, verdict, judgement, facts) }
         let isInDoubt = request.from != nil && mayStillCountClosedConnections(part)
@@ -74,7 +75,7 @@ extension DownloadStateMachine {
         case .decode(let coding):
             var plan = BodyPlan(offset: 0, claimed: claim(head, resource, nil))
             plan.claimed.isDecoded = true
-            plan.startsOver = "the server sent the whole file, coded"
+            plan.startsOver = "the server sent the whole file with a content coding"
             plan.coding = coding
             partDropped(by: number)
             return .receive(plan)
@@ -111,13 +112,13 @@ extension DownloadStateMachine {
             let provenVersion = version(at: resource, facts.part)
             guard offset == connection.request.from,
                 provenVersion != nil || facts.part.isJoinable || facts.part.version.isJoined
-            else { return discard(number, .unusable(reason: "the server sent another range than was asked for")) }
+            else { return discard(number, .unusable(reason: "the server sent another range than requested")) }
             let isSame = provenVersion?.validator.strongEntityTag.map { $0 == head.validator.strongEntityTag } ?? true
             guard connection.request.isConditional || isSame else {
                 return discard(
                     number,
                     head.validator.entityTag == nil
-                        ? .unusable(reason: "the server does not say which version a range is of")
+                        ? .unusable(reason: "the server sent a range without a validator")
                         : .changed(reason: "the file on the server has changed"))
             }
             update(number) { $0.isPart = true }
@@ -127,12 +128,12 @@ extension DownloadStateMachine {
             plan.isShare = true
             return .receive(plan)
         case .accept, .complete, .confirmEnd, .decode:
-            return discard(number, .unusable(reason: "the server sent something else than a range"))
+            return discard(number, .unusable(reason: "the server sent something other than a range"))
         case .restart, .askAgain:
             let reason = judgement.contradiction(in: head)
             return discard(
                 number,
-                reason.map { .changed(reason: $0) } ?? .unusable(reason: "the server does not send the range"))
+                reason.map { .changed(reason: $0) } ?? .unusable(reason: "the server did not send the range"))
         case .askUnconditionally: return discard(number, .requestUnconditionally)
         case .fail(let error): return discard(number, .failed(error))
         }
@@ -197,7 +198,7 @@ extension DownloadStateMachine {
             let reached = position + Int64(count)
             if let stated, reached > stated {
                 return .fail(
-                    TransferError(.remoteChanged, "the server sends more than the \(stated) bytes it announced"))
+                    TransferError(.remoteChanged, "the server sent more than the \(stated) bytes it announced"))
             }
             connections[index].timing.receive(count)
             guard !isDecoding, let end = connections[index].end, reached >= end, stated.map({ $0 > end }) ?? true else {

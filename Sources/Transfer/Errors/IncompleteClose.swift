@@ -7,8 +7,8 @@ extension TransferError {
     static func incompleteClose(host: String) -> TransferError {
         TransferError(
             .truncated,
-            "\(host) states no length, and the connection ended without TLS saying that all of the answer came; "
-                + "with a checksum that would show", underlying: IncompleteClose())
+            "\(host) sent no Content-Length and closed the connection without ending TLS, so the response may be "
+                + "incomplete; a checksum would show that", underlying: IncompleteClose())
     }
 
     /// Whether the error is the incomplete close of a response without a stated length.

@@ -187,7 +187,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         // Unsupported schemes are rejected earlier. The cause here is a response in an unknown HTTP version.
         case .unsupportedProtocol, .weirdServerReply:
-            TransferError(.truncated, "what \(host) sent is no HTTP answer: \(error.message)")
+            TransferError(.truncated, "\(host) sent an invalid HTTP response: \(error.message)")
         case .urlMalformat: TransferError(.invalidRequest, "libcurl cannot read the URL")
         case .couldntResolveProxy: TransferError(.unknownHost, "the proxy's name does not resolve")
         case .couldntResolveHost: TransferError(.unknownHost, "the name \(host) does not resolve")
@@ -200,8 +200,9 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         case .partialFile: TransferError(.truncated, "the connection was closed before the end of the body")
         case .gotNothing, .sendError, .recvError, .http2Stream, .http3, .http2:
             bodyBegun
-                ? TransferError(.truncated, "the connection to \(host) broke: \(error.message)")
-                : TransferError(.cannotConnect, "the connection to \(host) broke before an answer: \(error.message)")
+                ? TransferError(.truncated, "the connection to \(host) was lost: \(error.message)")
+                : TransferError(
+                    .cannotConnect, "the connection to \(host) was lost before a response: \(error.message)")
         // CURLE_OUT_OF_MEMORY also reports a header line beyond libcurl's limit.
         case .outOfMemory: TransferError(.tooLarge, "a header line of \(host) is too long")
         default: TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")

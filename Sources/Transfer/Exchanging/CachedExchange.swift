@@ -154,5 +154,6 @@ struct CachedExchange {
 }
 
 extension TransferError {
-    static let notCached = TransferError(.notCached, "no stored answer will do, and the server must not be asked")
+    static let notCached = TransferError(
+        .notCached, "no stored response can be used, and the request must not be sent to the server")
 }

@@ -145,7 +145,7 @@ final class ExchangeLauncher {
                 try plan.cookies?.begin(on: exchange)
             }
         } catch {
-            failed(TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)"))
+            failed(TransferError(.invalidRequest, "libcurl rejected the request: \(error.message)"))
         }
     }
 
@@ -181,7 +181,7 @@ final class ExchangeLauncher {
         case .cancelled: return .cancelled
         case .stalled:
             let time = session.configuration.stallTimeout / 1000
-            return TransferError(.stalled, "no byte, or too few, for \(time) seconds")
+            return TransferError(.stalled, "no data, or too little, for \(time) seconds")
         case .failed(let error):
             let host = url?.host ?? "the server"
             let peer = route?.peer

@@ -23,13 +23,13 @@ extension RedirectRule {
     ) throws(TransferError) -> (request: TransferRequest, url: CurlURL) {
         guard let location = head.value(of: "location"), !location.isEmpty else {
             throw TransferError(
-                .httpStatus, "the server redirects (\(head.status)) without saying where to", httpStatus: head.status)
+                .httpStatus, "the server sent a redirect (\(head.status)) without a target", httpStatus: head.status)
         }
         let target: CurlURL
         do throws(CurlError) {
             target = try CurlURL(location, relativeTo: url)
         } catch {
-            throw TransferError(.protocolNotAllowed, "the server redirects to what is no URL that can be followed")
+            throw TransferError(.protocolNotAllowed, "the server redirects to an invalid URL")
         }
         guard protocols.split(separator: ",").contains(Substring(target.scheme)) else {
             throw TransferError(.protocolNotAllowed, "the server redirects to the protocol \(target.scheme)")
@@ -41,9 +41,10 @@ extension RedirectRule {
         next.url = target.text
         next.method = method(after: head.status, of: request.method)
         if request.keepsBodyWithinOrigin, next.method == request.method, leadsAway(from: url, to: target) {
-            let words = "the server \(url.origin) redirects (\(head.status)) what is sent to it to \(target.origin)"
+            let words =
+                "the server \(url.origin) redirects (\(head.status)) the request with its body to \(target.origin)"
             throw TransferError(
-                .protocolNotAllowed, "\(words), which was not asked for: send it there yourself if that is right")
+                .protocolNotAllowed, "\(words), which was not requested: use that URL if it is right")
         }
         if next.method != request.method {
             next.headerFields = HTTPFields(next.headerFields.filter { !aboutBody.contains($0.name.canonicalName) })

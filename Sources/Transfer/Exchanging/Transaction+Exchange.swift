@@ -16,7 +16,7 @@ extension Transaction: ExchangeHandler {
         case .complete(let head):
             exchange.recordHead()
             if let coding = head.unaskedTransferCoding {
-                let words = "the server sends its answer in a transfer coding that nobody asked for (\(coding))"
+                let words = "the server sent its response in a transfer coding that was not requested (\(coding))"
                 return perform(machine.refuse(TransferError(.truncated, words)))
             }
             if url?.scheme == "https", head.isUnframed(after: request.method) { exchange.watchesEndOfTLS() }

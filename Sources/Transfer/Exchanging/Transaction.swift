@@ -183,7 +183,7 @@ final class Transaction {
         }
         do throws(TransferError) {
             guard RequestOptions.protocols.split(separator: ",").contains(Substring(url.scheme)) else {
-                throw TransferError(.protocolNotAllowed, "this version does not speak \(url.scheme)")
+                throw TransferError(.protocolNotAllowed, "this version does not support \(url.scheme)")
             }
             var contribution = try client.prepare(request, at: url, of: self)
             contribution.fields += machine.authorization.fields(for: request, at: url)

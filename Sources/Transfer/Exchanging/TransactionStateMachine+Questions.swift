@@ -132,6 +132,6 @@ extension TransactionStateMachine {
 
 extension TransferError {
     static func untrusted(_ host: String) -> TransferError {
-        TransferError(.tls, "\(host) is not who it should be: its certificate was refused")
+        TransferError(.tls, "the certificate of \(host) was refused")
     }
 }

@@ -66,7 +66,7 @@ extension TransactionStateMachine {
         }
         exchange.trailerBytes += count
         guard exchange.trailerBytes > ResponseHeadParser.maximumLength else { return .proceed }
-        return refuse(TransferError(.tooLarge, "the server's trailer fields do not end"))
+        return refuse(TransferError(.tooLarge, "the server's trailer fields are too long"))
     }
 
     /// Aborts the exchange within a callback, unless it is being aborted or has ended.

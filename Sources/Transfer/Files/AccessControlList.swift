@@ -122,7 +122,7 @@ package struct AccessControlList: Sendable, Equatable {
             let list = space.withUnsafeBytes({
                 AccessControlList(bytes: UnsafeRawBufferPointer(rebasing: $0[..<count]))
             })
-        else { throw TransferError(.io, "an access control list is in a form that is not known") }
+        else { throw TransferError(.io, "an access control list has an unknown format") }
         return list
     }
 

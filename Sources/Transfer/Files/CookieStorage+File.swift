@@ -55,7 +55,7 @@ extension CookieStorage {
 
         let temporary = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36))"
         let raw = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard raw >= 0 else { throw .file(errno, doing: "make a file beside \(path)") }
+        guard raw >= 0 else { throw .file(errno, doing: "create a file beside \(path)") }
         let file = FileDescriptorOwner(raw)
         do throws(TransferError) {
             try bytes.withUnsafeBufferPointer { bytes throws(TransferError) in
@@ -79,7 +79,7 @@ extension CookieStorage {
         guard raw >= 0 else { throw .file(errno, doing: "open the directory \(parent)") }
         let directory = FileDescriptorOwner(raw)
         while fsync(directory.raw) != 0 {
-            guard errno == EINTR else { throw .file(errno, doing: "bring the directory \(parent) to the disk") }
+            guard errno == EINTR else { throw .file(errno, doing: "sync the directory \(parent)") }
         }
     }
 }

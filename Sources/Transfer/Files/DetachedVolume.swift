@@ -27,7 +27,7 @@ extension TransferError {
     public static func detached(_ volume: DetachedVolume) -> TransferError {
         TransferError(
             .volumeDetached,
-            "the file system that held \(volume.path) was taken off its place; mount it again and the download goes on",
+            "the file system that held \(volume.path) was unmounted; mount it again to continue the download",
             underlying: volume)
     }
 }

@@ -31,7 +31,7 @@ extension Directory {
             let path = last.path(of: name)
             let begun = isMarked ? try Self.moment() : 0
             let error = mkdirat(last.descriptor.raw, name, 0o777) == 0 ? 0 : errno
-            guard error == 0 || error == EEXIST else { throw .naming(error, doing: "make the directory \(path)") }
+            guard error == 0 || error == EEXIST else { throw .naming(error, doing: "create the directory \(path)") }
             let raw = linux_openat_beneath(last.descriptor.raw, name, O_RDONLY | O_DIRECTORY, 0)
             guard raw >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
             let child = FileDescriptorOwner(raw)
@@ -69,7 +69,7 @@ extension Directory {
         let birth = linux_birth(descriptor.raw)
         guard birth >= 0 else { return }
         guard birth >= moment, isOwned(by: [geteuid()]) else {
-            throw TransferError(.pathNotAllowed, "\(path) was exchanged for another directory while it was made")
+            throw TransferError(.pathNotAllowed, "\(path) was replaced by another directory while it was created")
         }
         _ = linux_fsetxattr(descriptor.raw, Self.madeMark, "1", 1)  // errors are ignored, see above
     }

@@ -21,8 +21,8 @@ extension Directory {
         for name in names + [""] {
             let place = name.isEmpty ? path : path(of: name)
             switch linux_locked(descriptor.raw, name) {
-            case Int32(LINUX_LOCK_IMMUTABLE): return "\(place) is immutable until `chattr -i` makes it changeable"
-            case Int32(LINUX_LOCK_APPEND_ONLY): return "\(place) is append-only until `chattr -a` makes it changeable"
+            case Int32(LINUX_LOCK_IMMUTABLE): return "\(place) is immutable; remove this attribute with `chattr -i`"
+            case Int32(LINUX_LOCK_APPEND_ONLY): return "\(place) is append-only; remove this attribute with `chattr -a`"
             default: continue
             }
         }
@@ -37,7 +37,7 @@ extension TransferError {
         var failure = file(error, doing: doing)
         if error == EINVAL {
             failure.code = .pathNotAllowed
-            failure.message = "cannot \(doing): the file system takes no such name"
+            failure.message = "cannot \(doing): the file system does not allow this name"
         }
         return failure
     }

@@ -35,7 +35,7 @@ extension Directory {
         var steps = [Step(descriptor: descriptor, inode: inode, status: try descriptor.status())]
         while let last = steps.last, last.inode != root {
             let raw = linux_openat_name(last.descriptor.raw, "..")
-            guard raw >= 0 else { throw .file(errno, doing: "look at what holds \(path)") }
+            guard raw >= 0 else { throw .file(errno, doing: "examine the parent directory of \(path)") }
             let parent = FileDescriptorOwner(raw)
             let status = try parent.status()
             let step = Step(descriptor: parent, inode: Inode(status), status: status)
@@ -57,7 +57,7 @@ extension Directory {
         if mkdirat(descriptor.raw, name, 0o700) == 0 {
             try synchronize()
         } else if errno != EEXIST {
-            throw .file(errno, doing: "make the directory \(path)")
+            throw .file(errno, doing: "create the directory \(path)")
         }
         let raw = linux_openat_beneath(descriptor.raw, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
         guard raw >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
@@ -66,7 +66,7 @@ extension Directory {
         if status.st_uid == user { return true }
         guard status.st_uid == geteuid() else {
             throw TransferError(
-                .pathNotAllowed, "\(path) belongs to the user \(status.st_uid), and is not the place of \(user)")
+                .pathNotAllowed, "\(path) belongs to the user \(status.st_uid), not to \(user)")
         }
         let list = AccessControlList([
             .init(.owner, 7), .init(.user, 7, id: user), .init(.owningGroup, 0), .init(.mask, 7), .init(.other, 0),

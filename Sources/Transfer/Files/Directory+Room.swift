@@ -34,7 +34,7 @@ extension Directory {
         if let capacity, size > capacity {
             throw TransferError(
                 .tooLarge,
-                "the file has \(size) bytes, and the whole file system of \(path) holds no more than \(capacity)")
+                "the file has \(size) bytes, but the whole file system of \(path) has only \(capacity)")
         }
         var limit = rlimit()
         // If the limit cannot be read, a write beyond it fails later.
@@ -42,7 +42,7 @@ extension Directory {
         if UInt64(clamping: size) > UInt64(limit.rlim_cur) {
             throw TransferError(
                 .tooLarge,
-                "the file has \(size) bytes, and this process may write no file of more than \(limit.rlim_cur)")
+                "the file has \(size) bytes, but this process may not write files of more than \(limit.rlim_cur)")
         }
     }
 }

@@ -96,14 +96,14 @@ public final class Directory: Sendable {
 
     private static func synchronize(_ raw: Int32, _ path: String) throws(TransferError) {
         while fsync(raw) != 0 {
-            guard errno == EINTR else { throw .file(errno, doing: "bring the directory \(path) to the disk") }
+            guard errno == EINTR else { throw .file(errno, doing: "sync the directory \(path)") }
         }
     }
 
     /// Writes all data of the directory's file system to the disk (syncfs).
     func synchronizeFileSystem() throws(TransferError) {
         guard linux_syncfs(descriptor.raw) == 0 else {
-            throw .file(errno, doing: "bring the file system of \(path) to the disk")
+            throw .file(errno, doing: "sync the file system of \(path)")
         }
     }
 
@@ -193,7 +193,7 @@ public final class Directory: Sendable {
         guard let information = try? descriptor.status(), information.st_nlink > 0 else { return path }
         if let mount, let volume = DetachedVolume(at: path, on: mount) { throw .detached(volume) }
         guard let found, found.device != device else { return path }
-        throw TransferError(.io, "another file system was mounted over \(path); the download begins anew on that")
+        throw TransferError(.io, "another file system was mounted over \(path); the download starts again there")
     }
 
     /// The directory's path according to the kernel.

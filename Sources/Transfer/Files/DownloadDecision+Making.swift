@@ -11,7 +11,7 @@ extension DownloadDecision {
         if bytes[0] != UInt8(ascii: "/") {
             bytes = Array((FileManager.default.currentDirectoryPath + "/").utf8) + bytes
         }
-        guard !bytes.contains(0) else { throw refuse("holds a byte that no path can hold") }
+        guard !bytes.contains(0) else { throw refuse("contains a NUL byte") }
         guard bytes.count < Self.longestPath else { throw refuse("is longer than \(Self.longestPath - 1) bytes") }
         let slash = bytes.lastIndex(of: UInt8(ascii: "/")) ?? 0
         let name = String(decoding: bytes[(slash + 1)...], as: UTF8.self)

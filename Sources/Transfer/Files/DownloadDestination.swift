@@ -59,7 +59,7 @@ public struct DownloadDestination: Sendable {
     public static func file(_ url: URL, options: Options = []) -> DownloadDestination {
         guard url.isFileURL else {
             return DownloadDestination(
-                .impossible(TransferError(.pathNotAllowed, "a file can go to a file URL and to no other")))
+                .impossible(TransferError(.pathNotAllowed, "the destination must be a file URL")))
         }
         return path(url.path(percentEncoded: false), options: options)
     }

@@ -57,7 +57,7 @@ extension DownloadDestination {
             guard let head = occasion.head else {
                 // Without a response head the closure cannot run; its earlier decision stands.
                 guard let earlier = occasion.earlier else {
-                    throw TransferError(.internal, "a file without an answer or a destination")
+                    throw TransferError(.internal, "a file without a response or a destination")
                 }
                 return earlier
             }

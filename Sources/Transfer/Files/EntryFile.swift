@@ -174,7 +174,7 @@ extension Directory {
         let raw = openat(descriptor.raw, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         guard raw >= 0 else {
             if errno == EEXIST { return false }
-            throw .file(errno, doing: "make \(name)")
+            throw .file(errno, doing: "create \(name)")
         }
         let file = FileDescriptorOwner(raw)
         _ = fchmod(raw, 0o644)  // a file system without modes, such as FAT, may refuse it

@@ -59,14 +59,14 @@ final class FileDescriptorOwner: Sendable {
 
     func status() throws(TransferError) -> stat {
         var information = stat()
-        guard fstat(raw, &information) == 0 else { throw .file(errno, doing: "look at the file") }
+        guard fstat(raw, &information) == 0 else { throw .file(errno, doing: "examine the file") }
         return information
     }
 
     /// Writes the file's data and length to the disk (fdatasync).
     func synchronize() throws(TransferError) {
         while fdatasync(raw) != 0 {
-            guard errno == EINTR else { throw .file(errno, doing: "bring the part file to the disk") }
+            guard errno == EINTR else { throw .file(errno, doing: "sync the part file") }
         }
     }
 }

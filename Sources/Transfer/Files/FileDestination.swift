@@ -45,7 +45,7 @@ extension FileDestination {
     /// - Throws: `checksumMismatch` if a file of `size` bytes cannot be the required one.
     func check(size: Int64) throws(TransferError) {
         guard let wanted = self.size, wanted != size else { return }
-        throw TransferError(.checksumMismatch, "the server's file has \(size) bytes, and the one wanted \(wanted)")
+        throw TransferError(.checksumMismatch, "the server's file has \(size) bytes instead of the expected \(wanted)")
     }
 }
 

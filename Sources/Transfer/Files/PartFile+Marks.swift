@@ -43,7 +43,7 @@ extension PartFile {
         guard let left = attribute(leaving, of: descriptor) else { return true }
         guard left == state(information) else { return false }
         guard linux_fremovexattr(descriptor, leaving) == 0 else {
-            throw directory.refusal(errno, doing: "take up the part file", of: name)
+            throw directory.refusal(errno, doing: "take over the part file", of: name)
         }
         return true
     }

@@ -98,7 +98,7 @@ public final class PartFile: Sendable {
             descriptor = create(name, in: directory)
         }
         guard descriptor >= 0 else {
-            throw directory.refusal(errno, doing: "make the part file in \(directory.path)", of: name)
+            throw directory.refusal(errno, doing: "create the part file in \(directory.path)", of: name)
         }
         let owned = FileDescriptorOwner(descriptor)
         let lock = try PartLock.acquire(owned, Inode(try owned.status()), path: directory.path(of: name))
@@ -316,7 +316,7 @@ public final class PartFile: Sendable {
     private func conclude(_ snapshot: ByteRangeSet) throws(TransferError) -> ByteRangeSet {
         // The file system reports a write-back error only once, so the file's own error state is checked too.
         if linux_writeback_check(descriptor.raw) != 0 {
-            let error = TransferError.file(errno, doing: "bring the file to the disk")
+            let error = TransferError.file(errno, doing: "sync the file")
             state.withLock { $0.failure = $0.failure ?? error }
             throw error
         }
@@ -335,7 +335,7 @@ public final class PartFile: Sendable {
     /// Truncates the file to `length` bytes, which removes the data of an attempt that went beyond the file's end.
     func truncate(to length: Int64) throws(TransferError) {
         guard ftruncate(descriptor.raw, off_t(length)) == 0 else {
-            throw directory.refusal(errno, doing: "cut the part file", of: name)
+            throw directory.refusal(errno, doing: "truncate the part file", of: name)
         }
         recordChange()
     }
@@ -348,7 +348,7 @@ public final class PartFile: Sendable {
     func check(canHold size: Int64) throws(TransferError) {
         guard lseek(descriptor.raw, off_t(size), SEEK_SET) < 0, errno == EINVAL || errno == EFBIG else { return }
         throw TransferError(
-            .tooLarge, "the file has \(size) bytes, more than the file system of \(directory.path) takes in one file",
+            .tooLarge, "the file has \(size) bytes, more than the file system of \(directory.path) allows in one file",
             systemError: EFBIG)
     }
 }

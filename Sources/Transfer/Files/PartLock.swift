@@ -48,7 +48,7 @@ final class PartLock: Sendable {
             let who = holder.map { "process \($0)" } ?? "another process"
             throw TransferError(
                 .partInUse,
-                "\(who) is at work on \(path): is it another daemon, on a copy of this one's state directory?")
+                "\(who) uses \(path): is it another daemon with a copy of this state directory?")
         }
         let lock = PartLock(descriptor, inode)
         held.withLock { $0[inode] = Held(lock: lock) }

@@ -162,7 +162,7 @@ final class Publisher: Sendable {
         let directory = part.directory
         try part.checkName()
         if try part.check(holds: item.size).wasModified {
-            throw TransferError(.remoteChanged, "someone changed the part file")
+            throw TransferError(.remoteChanged, "another process changed the part file")
         }
         let path = try part.checkPlace()
         if !item.destination.isPrivate { directory.setPermissions(of: part.descriptor, umask: umask) }
@@ -220,7 +220,7 @@ final class Publisher: Sendable {
         }
         // A problem of the directory that may be temporary.
         throw TransferError(
-            .io, "others take every name like \(directory.path(of: wanted))", systemError: EEXIST)
+            .io, "all names like \(directory.path(of: wanted)) are taken", systemError: EEXIST)
     }
 
     /// Renames the part file to a free name.
@@ -234,7 +234,7 @@ final class Publisher: Sendable {
     }
 
     private static func refusal(_ error: Int32, _ part: PartFile, _ name: String) -> TransferError {
-        let deed = "give the file its name \(name)"
+        let deed = "rename the file to \(name)"
         guard error == EINVAL else { return part.directory.refusal(error, doing: deed, of: part.name, name) }
         return .naming(error, doing: deed)
     }

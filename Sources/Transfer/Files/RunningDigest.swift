@@ -68,7 +68,8 @@ extension FileDigest {
     func evaluate(_ digest: RunningDigest) throws(TransferError) {
         let found = FileDigest(algorithm: algorithm, bytes: digest.value).hex
         guard found == hex else {
-            throw TransferError(.checksumMismatch, "the \(algorithm.rawValue) of what arrived is \(found), not \(hex)")
+            throw TransferError(
+                .checksumMismatch, "the \(algorithm.rawValue) of the received file is \(found), not \(hex)")
         }
     }
 

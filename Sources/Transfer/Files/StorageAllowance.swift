@@ -115,7 +115,7 @@ public final class StorageShare: Sendable {
     private static func refusal(_ more: Int64, used: Int64, limit: Int64) -> TransferError {
         TransferError(
             .allowanceUsedUp,
-            "the file needs \(more) bytes more, and \(used) of the \(limit) bytes allowed are taken")
+            "the file needs \(more) bytes more, and \(used) of the \(limit) bytes allowed are used")
     }
 }
 

@@ -13,7 +13,7 @@ struct TakenName: Error {
         let path = directory.path(of: destination.name)
         guard destination.digest != nil || destination.pieces != nil else {
             guard let size = directory.sizeOfFile(destination.name) else {
-                throw TransferError(.nameConflict, "what is called \(path) is no file")
+                throw TransferError(.nameConflict, "\(path) exists and is not a regular file")
             }
             return PublishedFile(path: path, size: size, isVerified: false)
         }
@@ -21,7 +21,7 @@ struct TakenName: Error {
             throw .file(errno, doing: "read \(path)")
         }
         guard status.st_mode & S_IFMT == S_IFREG, try isRight(descriptor, Int64(status.st_size)) else {
-            throw TransferError(.nameConflict, "there is a file \(path) already, and its checksum is another one")
+            throw TransferError(.nameConflict, "the file \(path) already exists with another checksum")
         }
         return PublishedFile(path: path, size: Int64(status.st_size), isVerified: true)
     }
@@ -44,6 +44,6 @@ extension TransferError {
     ) -> TransferError {
         let what = directory.isDirectory(name) ? "directory" : "file"
         return TransferError(
-            .nameConflict, "there is a \(what) \(directory.path(of: name)) already", underlying: underlying)
+            .nameConflict, "there is already a \(what) \(directory.path(of: name))", underlying: underlying)
     }
 }

@@ -109,7 +109,7 @@ public struct MultipartFormData: Sendable {
         stream: @escaping @Sendable () throws -> any MultipartReader
     ) {
         attempt { () throws(TransferError) in
-            guard length >= 0 else { throw TransferError(.invalidRequest, "a stream's length is below zero") }
+            guard length >= 0 else { throw TransferError(.invalidRequest, "a stream's length is negative") }
             return try MultipartPart(
                 name: name, fileName: fileName, mimeType: mimeType, length: length, body: .stream(stream))
         }
@@ -160,9 +160,9 @@ public struct MultipartFormData: Sendable {
         } while raw < 0 && errno == EINTR
         guard raw >= 0 else {
             if errno == EEXIST {
-                throw TransferError(.nameConflict, "there is something at \(path) already", systemError: EEXIST)
+                throw TransferError(.nameConflict, "\(path) already exists", systemError: EEXIST)
             }
-            throw .file(errno, doing: "make the file \(path)")
+            throw .file(errno, doing: "create the file \(path)")
         }
         do throws(TransferError) {
             try write(to: FileDescriptorOwner(raw), while: isWanted)

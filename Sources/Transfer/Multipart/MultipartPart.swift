@@ -26,7 +26,8 @@ struct MultipartPart: Sendable {
         header += "\r\n"
         if let type = mimeType ?? fileName.map(FileMediaType.guess) {
             guard !type.isEmpty, type.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-                throw TransferError(.invalidRequest, "a part's media type holds what no header line may hold")
+                throw TransferError(
+                    .invalidRequest, "a part's media type contains characters that a header line must not contain")
             }
             header += "Content-Type: \(type)\r\n"
         }

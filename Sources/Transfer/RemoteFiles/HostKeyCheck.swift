@@ -28,14 +28,14 @@ struct HostKeyCheck {
         switch policy {
         case nil:
             throw TransferError(
-                .hostKey, "no policy says which host key \(server) must have: set `hostKeys` to a known_hosts or a key")
+                .hostKey, "no policy defines the host key of \(server): set `hostKeys` to a known_hosts or a key")
         case .fingerprint(let text):
             let digest = text.hasPrefix("SHA256:") ? text.dropFirst(7) : text[...]
             let plain = digest.prefix { $0 != "=" }
             // A digest of 32 bytes has 43 base64 digits.
             guard plain.utf8.count == 43, digest.drop(while: { $0 != "=" }).utf8.count <= 1 else {
                 throw TransferError(
-                    .hostKey, "the fingerprint for \(server) is no SHA-256 in base64, as ssh-keygen -l prints it")
+                    .hostKey, "the fingerprint for \(server) is not a SHA-256 in base64, as ssh-keygen -l prints it")
             }
             trust = .fingerprint(String(plain))
             wishes = [.any] + HostKey.types.map { .type($0) }
@@ -81,14 +81,14 @@ struct HostKeyCheck {
         let path = Self.names(of: speaking)
         return TransferError(
             .hostKey,
-            "\(path) knows \(server) by \(types) alone, which it does not show or this machine's libssh2 does not "
-                + "know: compare what ssh-keyscan prints with what the server's administrator says, and add that line")
+            "\(path) has only \(types) for \(server), which it does not offer or this machine's libssh2 does not "
+                + "support: verify the output of ssh-keyscan with the server's administrator, then add it")
     }
 
     /// Returns whether the server's key is trusted, and records the refusal if it is not.
     mutating func evaluate(_ bytes: [UInt8]) -> Bool {
         guard let key = HostKey(bytes) else {
-            refusal = TransferError(.hostKey, "\(server) shows a host key of no known form")
+            refusal = TransferError(.hostKey, "\(server) sent a host key of an unknown format")
             return false
         }
         wishes.removeAll { $0 == .type(key.type) }
@@ -120,13 +120,13 @@ struct HostKeyCheck {
             refusal = TransferError(
                 .hostKey,
                 "the host key of \(server) is \(shown), and not the one in line \(line) of \(path): either the "
-                    + "server has a new key, or someone else answers in its place")
+                    + "server has a new key, or another machine answers in its place")
             return false
         }
         refusal = TransferError(
             .hostKey,
-            "the host key of \(server), \(shown), is not in \(Self.names(of: lists)): compare it with what the "
-                + "server's administrator says, then add the line that ssh-keyscan prints")
+            "the host key of \(server), \(shown), is not in \(Self.names(of: lists)): verify it with the "
+                + "server's administrator, then add the line that ssh-keyscan prints")
         return false
     }
 

@@ -58,11 +58,11 @@ struct RemoteFacts: Sendable, Equatable {
     /// - Returns: The reason why the files differ; `nil` if they may be the same.
     func difference(to other: RemoteFacts, isCompared: Bool) -> String? {
         guard let size, let theirs = other.size, size == theirs else {
-            return "the file's size on the server changed, or is not told any more"
+            return "the file's size on the server changed, or is no longer reported"
         }
         switch (time, other.time) {
         case (let own?, let theirs?): return own == theirs ? nil : "the file's time on the server changed"
-        default: return isCompared ? nil : "the server does not tell the file's time any more"
+        default: return isCompared ? nil : "the server no longer reports the file's time"
         }
     }
 }

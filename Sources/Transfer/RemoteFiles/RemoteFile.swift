@@ -24,11 +24,11 @@ struct RemoteFile: Sendable {
             throw TransferError(.invalidRequest, "the URL cannot be read")
         }
         guard let scheme = RemoteScheme(rawValue: url.scheme) else {
-            throw TransferError(.protocolNotAllowed, "\(url.scheme) is no protocol of file servers")
+            throw TransferError(.protocolNotAllowed, "\(url.scheme) is not a protocol of file servers")
         }
         guard !url.text.utf8.contains(UInt8(ascii: "?")) else {
             throw TransferError(
-                .invalidRequest, "\(url.scheme) knows no queries: write %3F for a question mark in a file's name")
+                .invalidRequest, "\(url.scheme) has no queries: write %3F for a question mark in a file's name")
         }
         self.scheme = scheme
         host = url.host

@@ -32,7 +32,7 @@ struct RemotePath: Sendable, Equatable {
         {
             guard text[semicolon...].lowercased() == ";type=i" else {
                 throw TransferError(
-                    .invalidRequest, "files are transferred as they are: take \(text[semicolon...].prefix(16)) away")
+                    .invalidRequest, "files are transferred in binary mode: remove \(text[semicolon...].prefix(16))")
             }
             text = text[..<semicolon]
         }
@@ -45,7 +45,7 @@ struct RemotePath: Sendable, Equatable {
             throw TransferError(.invalidRequest, "the path is longer than \(Self.maximumLength) bytes")
         }
         guard !decoded.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw TransferError(.invalidRequest, "the path holds a control character, which no command can carry")
+            throw TransferError(.invalidRequest, "the path contains a control character, which no command can carry")
         }
         guard let last = decoded.last, last != UInt8(ascii: "/") else {
             throw TransferError(
@@ -53,7 +53,7 @@ struct RemotePath: Sendable, Equatable {
         }
         let segments = decoded.split(separator: UInt8(ascii: "/"))
         guard !segments.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) else {
-            throw TransferError(.invalidRequest, "the path holds . or .. in disguise: write it without them")
+            throw TransferError(.invalidRequest, "the path contains an encoded . or .. component: write it without")
         }
         self.init(scheme: scheme, bytes: decoded)
     }

@@ -88,7 +88,7 @@ struct UploadPlan {
             // The final name may be free now. The source file still exists, so it is sent once more.
             case (.replace, .commandRefused), (.replace, .nameRefused): .storeDirectly
             case (.storeDirectly, .commandRefused):
-                .fail(TransferError(.permissionDenied, "the server does not take the file"), leavesRest: false)
+                .fail(TransferError(.permissionDenied, "the server does not accept the file"), leavesRest: false)
             case (.storeDirectly, .nameRefused(let error)), (.storeDirectly, .failed(let error, _)):
                 .fail(error, leavesRest: false)
             // The previous file may already be removed. The temporary file is then the only copy on the server, so it
@@ -96,7 +96,7 @@ struct UploadPlan {
             case (.replace, .failed(let error, _)): .fail(error, leavesRest: false)
             case (_, .failed(let error, let begun)): failed(error, begun: begun)
             case (_, .measured), (_, .compared), (_, .commandRefused), (_, .nameRefused):
-                .fail(TransferError(.internal, "an upload lost its way"), leavesRest: false)
+                .fail(TransferError(.internal, "an upload reached an invalid state"), leavesRest: false)
             }
         return step
     }

@@ -63,7 +63,7 @@ struct RemoteDownloadStateMachine {
         guard phase == .preparing else { return .none }
         if configuration.isWrong {
             let words =
-                "what \(configuration.host) has at \(configuration.path) is another file than the checksum is of"
+                "the checksum does not belong to the file \(configuration.path) on \(configuration.host)"
             let error = TransferError(.checksumMismatch, words)
             if mayHandOver(after: error, part) { return .handOver(error) }
         }
@@ -88,7 +88,7 @@ struct RemoteDownloadStateMachine {
     mutating func offsetFound(_ offset: Int64?) -> RemoteDownloadAction {
         guard phase == .preparing else { return .none }
         if let offset { return request(from: offset) }
-        return request(from: 0, startingOver: "what is here of the file cannot be told from another version")
+        return request(from: 0, startingOver: "the part already downloaded may be of another version")
     }
 
     private mutating func request(from offset: Int64, startingOver reason: String? = nil) -> RemoteDownloadAction {
@@ -142,7 +142,7 @@ struct RemoteDownloadStateMachine {
         case .receiving(let facts):
             guard let size = facts.size, Int64(count) > size - position else { return .append }
             return .refuse(
-                TransferError(.remoteChanged, "the server sends more than the \(size) bytes it announced"))
+                TransferError(.remoteChanged, "the server sent more than the \(size) bytes it announced"))
         case .checkingDirectory: return .refuse(isDirectory)
         case .preparing, .confirming, .completing, .ended: return .refuse(tooLate)
         }

@@ -114,7 +114,7 @@ final class RemoteExchange: ExchangeHandler {
     private func readHostKeys() throws(TransferError) -> HostKeyCheck {
         guard CurlLibrary.evaluatesHostKeys else {
             throw TransferError(
-                .protocolNotAllowed, "this machine's libcurl has no SSH in which the server's key can be judged")
+                .protocolNotAllowed, "this machine's libcurl has no SSH library that can verify the server's key")
         }
         let policy = request.hostKeys ?? session.configuration.hostKeys
         var known: [[UInt8]] = []
@@ -179,7 +179,7 @@ final class RemoteExchange: ExchangeHandler {
                 if evaluatesAddresses { try exchange.evaluatesAddresses() }
             }
         } catch {
-            throw TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)")
+            throw TransferError(.invalidRequest, "libcurl rejected the request: \(error.message)")
         }
     }
 

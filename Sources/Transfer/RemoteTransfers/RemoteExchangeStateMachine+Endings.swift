@@ -12,7 +12,7 @@ extension RemoteExchangeStateMachine {
         case .cancelled: ending.error = .cancelled
         case .stalled:
             ending.error = TransferError(
-                .stalled, "no byte for \(configuration.stallTimeout / 1000) seconds")
+                .stalled, "no data for \(configuration.stallTimeout / 1000) seconds")
         case .failed(let error):
             if running.failure == nil, requestsAnotherKey(error, running) || requestsTLS(error, running) {
                 return connect(&running)
@@ -59,11 +59,11 @@ extension RemoteExchangeStateMachine {
         // CURLE_ABORTED_BY_CALLBACK
         if error.code == .abortedByCallback {
             guard end.hasExpired else { return .cancelled }
-            return TransferError(.stalled, "\(file.host) did not say in time whether all went well")
+            return TransferError(.stalled, "\(file.host) did not confirm in time that the transfer succeeded")
         }
         // CURLE_QUOTE_ERROR. Of the commands sent before a download, only REST is required to succeed.
         if error.code == .quoteError, !running.isTransient, isFetching {
-            return TransferError(.remoteChanged, "\(file.host) sends files from their first byte on alone")
+            return TransferError(.remoteChanged, "\(file.host) can only send files from their first byte")
         }
         if [.peerFailedVerification, .failedInit].contains(error.code), let refusal = running.hostKeys?.refusal {
             return refusal

@@ -106,7 +106,8 @@ struct RemoteOptions {
         guard usesTLS, trust.judges else { return }
         throw TransferError(
             .tls,
-            "the trust policy for \(file.host) judges certificates by itself, which FTP does too late: pin its key")
+            "the trust policy for \(file.host) evaluates certificates itself, which happens too late for FTP: pin its key"
+        )
     }
 
     private func setFTP(_ step: RemoteStep, on exchange: Exchange) throws(CurlError) {
@@ -170,13 +171,13 @@ struct RemoteOptions {
         case (nil, _) where !file.scheme.isFTP, (_, .bearer):
             throw TransferError(
                 .loginRefused,
-                "\(file.scheme.rawValue) wants a user and password\(file.scheme.isFTP ? "" : ", or a key")")
+                "\(file.scheme.rawValue) requires a user name and password\(file.scheme.isFTP ? "" : ", or a key")")
         case (_, .privateKey) where file.scheme.isFTP:
-            throw TransferError(.loginRefused, "\(file.scheme.rawValue) wants a password, and not an SSH key")
+            throw TransferError(.loginRefused, "\(file.scheme.rawValue) requires a password, not an SSH key")
         case (let login?, _)
         where login.user.utf8.contains(where: control) || login.password.utf8.contains(where: control):
             // The remainder would be sent as a separate command.
-            throw TransferError(.loginRefused, "the user's name or password holds a control character")
+            throw TransferError(.loginRefused, "the user's name or password contains a control character")
         case (_, .privateKey(let path, _)):
             // Otherwise libssh2 would only report that the server refuses.
             guard access(path, R_OK) == 0 else { throw .file(errno, doing: "read the key \(path)") }
@@ -191,7 +192,7 @@ final class MemoryFile {
 
     init(_ bytes: [UInt8]) throws(TransferError) {
         let raw = linux_memory_file("dld")
-        guard raw >= 0 else { throw .file(errno, doing: "make a file in memory") }
+        guard raw >= 0 else { throw .file(errno, doing: "create a file in memory") }
         descriptor = FileDescriptorOwner(raw)
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
         defer { space.deallocate() }

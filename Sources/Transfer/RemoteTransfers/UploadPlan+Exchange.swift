@@ -67,7 +67,8 @@ extension UploadPlan.Event {
         case (.compareRest, let error) where error == nil || comparison == .different:
             self = .compared(size: comparison.size)
         case (_, nil) where step.isStoring && !isSentWhole:
-            self = .failed(TransferError(.truncated, "the server ended before it had the whole file"), begun: true)
+            self = .failed(
+                TransferError(.truncated, "the server ended the transfer before it had the whole file"), begun: true)
         case (_, nil): self = .done
         case (_, _) where ending.isCommandRefused: self = .commandRefused
         case (_, let error?) where ending.isNameRefused: self = .nameRefused(error)

@@ -68,7 +68,7 @@ public struct StringSerializer: ResponseSerializer {
         case "utf-16be": return try Self.text(data, .utf16BigEndian)
         default:
             guard let text = String(validating: data, as: UTF8.self) else {
-                throw TransferError(.serializationFailed, "the body is no text in UTF-8")
+                throw TransferError(.serializationFailed, "the body is not UTF-8 text")
             }
             return text
         }
@@ -78,7 +78,7 @@ public struct StringSerializer: ResponseSerializer {
 extension StringSerializer {
     private static func text(_ data: Data, _ encoding: String.Encoding) throws -> String {
         guard let text = String(bytes: data, encoding: encoding) else {
-            throw TransferError(.serializationFailed, "the body is no text in UTF-16")
+            throw TransferError(.serializationFailed, "the body is not UTF-16 text")
         }
         return text
     }

@@ -31,11 +31,11 @@ struct Validator: Sendable {
             if accepted.isEmpty { return nil }
             guard let text = answer.head.value(of: "content-type") else {
                 return accepted.contains(where: \.isAny)
-                    ? nil : TransferError(.unacceptableContentType, "the answer does not say of which type it is")
+                    ? nil : TransferError(.unacceptableContentType, "the response has no Content-Type")
             }
             guard let type = MediaType(text), accepted.contains(where: { $0.matches(type) }) else {
                 return TransferError(
-                    .unacceptableContentType, "the answer is of type \(text.prefix(128)), which was not asked for")
+                    .unacceptableContentType, "the response has the type \(text.prefix(128)), which was not requested")
             }
             return nil
         }

@@ -54,7 +54,7 @@ struct ResponseEvaluator {
         case 206: partial(head)
         case 200, 203: whole(head)
         case 204 where askedFrom != nil, 205 where askedFrom != nil:
-            .fail(TransferError(.truncated, "the server answers without content (\(head.status))"))
+            .fail(TransferError(.truncated, "the server sent a response without content (\(head.status))"))
         case 416 where askedFrom != nil: unsatisfiable(head)
         case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
         default: .fail(Self.failure(head, now: now))
@@ -63,20 +63,20 @@ struct ResponseEvaluator {
 
     private func partial(_ head: ResponseHead) -> Verdict {
         guard let askedFrom else {
-            return .askAgain(reason: "the server sent a part though the whole was asked for")
+            return .askAgain(reason: "the server sent a range although the whole file was requested")
         }
         if let type = head.value(of: "content-type"), type.lowercased().hasPrefix("multipart/byteranges") {
-            return .askAgain(reason: "the server answered one range with several parts")
+            return .askAgain(reason: "the server sent several parts for one range")
         }
         if head.contentCoding != nil {
             return .askAgain(reason: "the server compressed a range although that was not requested")
         }
         guard let range = Self.range(of: head), let bounds = range.bounds else {
-            return .askAgain(reason: "the server sent a part without saying which")
+            return .askAgain(reason: "the server sent a range without a Content-Range")
         }
         let tags = head.values(of: "etag")
         guard tags.allSatisfy({ $0 == tags.first }) else {
-            return .askAgain(reason: "the server names two versions of the part")
+            return .askAgain(reason: "the server sent two validators for the range")
         }
         if let total, let theirs = range.total, theirs != total {
             return .askAgain(reason: "the file's size changed from \(total) to \(theirs) bytes")
@@ -86,15 +86,15 @@ struct ResponseEvaluator {
         }
         if isOther(head.representationDigest) { return .askAgain(reason: "the file on the server has changed") }
         guard bounds.lowerBound <= max(askedFrom, 0) else {
-            return .askAgain(reason: "the server sent a later part than was asked for")
+            return .askAgain(reason: "the server sent a later range than requested")
         }
         let length = bounds.upperBound - bounds.lowerBound + 1
         if let stated = head.contentLength, stated != length {
-            return .askAgain(reason: "the part's length contradicts its range")
+            return .askAgain(reason: "the length of the response contradicts its range")
         }
         if let validator, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
             // An overlap alone does not prove that two URLs have the same file.
-            if !isVouched { return .askAgain(reason: "nothing tells that it is the same file there") }
+            if !isVouched { return .askAgain(reason: "nothing confirms that the file on the server is the same") }
             // A server that ignores `If-Range` and sends no validator may send any version.
             if isConditional { return .askUnconditionally }
         }
@@ -103,11 +103,14 @@ struct ResponseEvaluator {
 
     private func whole(_ head: ResponseHead) -> Verdict {
         if let coding = head.contentCoding {
-            if askedFrom != nil { return .askAgain(reason: "the server coded the body though identity was asked") }
+            if askedFrom != nil {
+                return .askAgain(reason: "the server encoded the body although identity was requested")
+            }
             guard Self.isSuffix(pathSuffix, of: coding) else {
                 if let known = BodyDecoder.Coding(coding) { return .decode(known) }
                 return .fail(
-                    TransferError(.invalidRequest, "the server sends the file coded (\(coding)) though asked not to"))
+                    TransferError(
+                        .invalidRequest, "the server encoded the file (\(coding)) although identity was requested"))
             }
         }
         if head.value(of: "content-range") != nil {
@@ -123,7 +126,9 @@ struct ResponseEvaluator {
                 }
                 return .accept(offset: bounds.lowerBound, length: head.contentLength, total: total)
             }
-            if askedFrom != nil { return .askAgain(reason: "a 200 with a Content-Range that does not fit") }
+            if askedFrom != nil {
+                return .askAgain(reason: "the server sent a 200 with a Content-Range that does not match")
+            }
         }
         let isSame = isSame(head)
         if isSame, isConditional, askedFrom ?? 0 > 0 { return .askUnconditionally }
@@ -131,14 +136,14 @@ struct ResponseEvaluator {
             return .fail(
                 TransferError(
                     .truncated,
-                    "the server says that the file has \(theirs) bytes and, under the same entity tag, \(total)"))
+                    "the server reported \(theirs) bytes, and \(total) bytes for the same entity tag"))
         }
         // The length of a known version is known even if this response omits it.
         return .restart(length: head.contentLength ?? (isSame ? total : nil))
     }
 
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {
-        let refusal = Verdict.askAgain(reason: "the server has no such range (416)")
+        let refusal = Verdict.askAgain(reason: "the server does not have the range (416)")
         guard let range = Self.range(of: head), range.bounds == nil, let theirs = range.total, theirs == have else {
             return refusal
         }
@@ -187,7 +192,7 @@ struct ResponseEvaluator {
     func otherFile(in head: ResponseHead) -> String? {
         if let reason = contradiction(in: head) { return reason }
         guard head.status == 416, let total, Self.range(of: head)?.total != total else { return nil }
-        return "the server has no such range (416)"
+        return "the server does not have the range (416)"
     }
 
     /// Returns the response's `Content-Range`; `nil` also if several fields contradict each other.
@@ -206,10 +211,10 @@ struct ResponseEvaluator {
     /// Returns a description of an unsuccessful status for people.
     static func words(for status: Int) -> String {
         switch status {
-        case 204, 205: "the server answers without a file (\(status))"
-        case 401: "the server wants a user and password (401)"
+        case 204, 205: "the server sent a response without a file (\(status))"
+        case 401: "the server requires a user name and password (401)"
         case 403: "the server refuses access (403)"
-        case 407: "the proxy wants a user and password (407): its URL can hold them"
+        case 407: "the proxy requires a user name and password (407), which its URL can contain"
         case 404: "there is no such file on the server (404)"
         case 410: "the file is gone from the server for good (410)"
         case 429: "the server asks for fewer requests (429)"

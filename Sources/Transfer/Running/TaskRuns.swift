@@ -17,7 +17,7 @@ struct TaskRuns: RunFactory {
             // An upload task sends the file; any other task reads it.
             if task is UploadTask { return RemoteUploadRun(task: task, file: file, core: core) }
             guard case .none = task.body else {
-                throw TransferError(.invalidRequest, "\(file.scheme.rawValue) takes a body by an upload alone")
+                throw TransferError(.invalidRequest, "\(file.scheme.rawValue) sends a body only in an upload")
             }
             return RemoteDataRun(task: task, file: file, core: core)
         } catch {

@@ -79,7 +79,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
     private func report() -> Response {
         let file = downloadDelegate.file
-        let error = delegate.error ?? TransferError(.internal, "the download ended without a word")
+        let error = delegate.error ?? TransferError(.internal, "the download ended without a result")
         return Response(
             request: request, head: response, file: file,
             result: file.map { .success($0) } ?? .failure(error), resumeData: resumeData, metrics: metrics)

@@ -59,7 +59,7 @@ extension Validator {
         case .success: nil
         case .failure(let error as TransferError): error
         case .failure(let error):
-            TransferError(.validationFailed, "the answer was found wanting: \(error)", underlying: error)
+            TransferError(.validationFailed, "the response failed validation: \(error)", underlying: error)
         }
     }
 }

@@ -65,7 +65,7 @@ extension SessionManager {
         let intention = Result { () throws(TransferError) in
             guard let record = resumeData.record else {
                 throw TransferError(
-                    .invalidRequest, "these resume data speak of a part that somebody else keeps: say where it lies")
+                    .invalidRequest, "the resume data refer to a part file that another owner keeps: give its location")
             }
             try destination?.check()
             return try request?.asRequest() ?? record.request.request

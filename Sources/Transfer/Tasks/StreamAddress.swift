@@ -24,11 +24,11 @@ enum StreamAddress {
             byte == other || (0x41...0x5A).contains(byte) && byte + 0x20 == other
         }
         guard bytes.count >= scheme.utf8.count, zip(bytes, scheme.utf8).allSatisfy(isLetter) else {
-            throw TransferError(.protocolNotAllowed, "a stream's URL is tcp://host:port")
+            throw TransferError(.protocolNotAllowed, "a stream's URL must be tcp://host:port")
         }
         var authority = bytes.dropFirst(scheme.utf8.count)
         if authority.last == UInt8(ascii: "/") { authority = authority.dropLast() }
-        let invalid = TransferError(.invalidRequest, "the URL names no host and port for a stream")
+        let invalid = TransferError(.invalidRequest, "the URL has no host and port for a stream")
         guard let colon = authority.lastIndex(of: UInt8(ascii: ":")) else { throw invalid }
         let digits = authority[(colon + 1)...]
         guard (1...5).contains(digits.count), digits.allSatisfy({ (0x30...0x39).contains($0) }) else { throw invalid }

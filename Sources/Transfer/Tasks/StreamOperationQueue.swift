@@ -182,9 +182,9 @@ struct StreamOperationQueue {
     mutating func expire(at now: MonotonicTime) -> TransferError? {
         var failure: TransferError?
         for id in times.expired(at: now) {
-            let error = TransferError(.timedOut, "not done within its time")
+            let error = TransferError(.timedOut, "the operation timed out")
             if case .cannot = withdraw(id, error) {
-                failure = TransferError(.timedOut, "the peer did not take all of a write within its time")
+                failure = TransferError(.timedOut, "the peer did not accept a whole write within its timeout")
             }
         }
         return failure

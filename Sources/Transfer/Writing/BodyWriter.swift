@@ -80,7 +80,7 @@ final class BodyWriter {
         defer { space.deallocate() }
         let read = try part.descriptor.read(into: space, at: position)
         guard read == count, let ours = space.baseAddress, memcmp(ours, theirs, count) == 0 else {
-            throw TransferError(.remoteChanged, "the file on the server is not the one that was begun")
+            throw TransferError(.remoteChanged, "the file on the server is not the one whose download began")
         }
         position += Int64(count)
         return UnsafeRawBufferPointer(rebasing: bytes[count...])
@@ -90,7 +90,7 @@ final class BodyWriter {
     /// check throws `remoteChanged`.
     func endOfBody() throws(TransferError) {
         if position < overlapEnd {
-            throw TransferError(.remoteChanged, "the file on the server is shorter than what is here of it")
+            throw TransferError(.remoteChanged, "the file on the server is shorter than the part already downloaded")
         }
     }
 

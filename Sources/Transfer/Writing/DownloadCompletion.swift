@@ -31,7 +31,7 @@ struct DownloadCompletion: Sendable {
                 if (try? pieces.goodRanges(of: part.descriptor, size: size))?.count == size {
                     return publish(part, size, destination, isVerified: true)
                 }
-                let error = TransferError(.checksumMismatch, "not every piece of what arrived is what it should be")
+                let error = TransferError(.checksumMismatch, "a piece of the received file does not match its digest")
                 refuse(part, size, pieces, error)
             }
         } else {

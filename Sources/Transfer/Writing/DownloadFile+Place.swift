@@ -30,16 +30,16 @@ extension DownloadFile {
         let isStandIn = ofMirror && !task.mismatches.isEmpty
         expect(destination.digest, stated: isStandIn ? task.stated?.digest : stated(metadata))
         if isStandIn, !isJoinable {
-            throw TransferError(.checksumMismatch, "nothing tells whether what the mirror has is the file")
+            throw TransferError(.checksumMismatch, "nothing confirms that the mirror's file is the same")
         }
         if version.isJoined, !isJoinable {
-            throw TransferError(.remoteChanged, "what several servers brought has no digest any more")
+            throw TransferError(.remoteChanged, "bytes from several servers no longer have a digest")
         }
         guard known == nil else { return destination }
         let isKept = try settle(in: target)
         task.setTarget(target)
         if !isKept {
-            throw TransferError(.remoteChanged, "the part file lies on another file system than its destination")
+            throw TransferError(.remoteChanged, "the part file is on another file system than its destination")
         }
         return destination
     }
@@ -90,7 +90,7 @@ extension DownloadFile {
         if part == nil, needed <= room + target.directory.allocatedSpace(of: target.partName) { return }
         forgetNeed()
         let wanted = missing.map { "\($0) bytes more" } ?? "more"
-        let reason = others > 0 ? ", with what other downloads have yet to write there" : ""
+        let reason = others > 0 ? ", including the bytes that other downloads have yet to write there" : ""
         throw TransferError(.diskFull, "\(target.directory.path) has no room for \(wanted)\(reason)")
     }
 

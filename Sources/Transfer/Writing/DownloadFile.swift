@@ -64,7 +64,7 @@ final class DownloadFile {
     func reopen() throws(TransferError) {
         guard let resumeData = task.resumeData else {
             if let target, target.directory.isDirectory(target.partName) {
-                throw .file(EISDIR, doing: "make the part file \(target.directory.path(of: target.partName))")
+                throw .file(EISDIR, doing: "create the part file \(target.directory.path(of: target.partName))")
             }
             // Check before a server is asked for bytes that could not be stored.
             if let target { try PartLock.checkFree(target.partName, in: target.directory) }
@@ -74,7 +74,7 @@ final class DownloadFile {
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
             let found = try task.reopenPart(resumeData)
         else {
-            session.callbacks.downloadTask(task, didRestartBecause: "what was here of the file is not as it was left")
+            session.callbacks.downloadTask(task, didRestartBecause: "the part file was changed")
             startOver()
             if target != nil, task.originalRequest.provesPlace { _ = try partForWriting() }
             return
@@ -167,7 +167,7 @@ final class DownloadFile {
     ///   - stated: the digest stated by the server.
     func expect(_ known: FileDigest?, stated: FileDigest?) {
         if let known, let stated, known.contradicts(stated) {
-            session.callbacks.downloadTask(task, didDoubt: "the server states another digest than the one expected")
+            session.callbacks.downloadTask(task, didDoubt: "the server reported another digest than expected")
         }
         guard (known ?? stated) != digest else { return }
         stopVerifying()
@@ -316,7 +316,7 @@ final class DownloadFile {
     private func check(_ part: PartFile, holds count: Int64) throws(TransferError) -> Int64 {
         let (size, wasModified) = try part.check(holds: count)
         guard wasModified else { return size }
-        guard digest != nil else { throw TransferError(.remoteChanged, "someone changed the part file") }
+        guard digest != nil else { throw TransferError(.remoteChanged, "another process changed the part file") }
         // The bytes already hashed may differ from those in the file.
         part.recordChange()
         stopVerifying()

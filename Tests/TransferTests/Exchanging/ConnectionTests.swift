@@ -178,7 +178,7 @@ struct ConnectionTests {
         let error = await manager.request(request).outcome.error
         #expect(error?.code == .cannotConnect)
         #expect(
-            error?.message.hasPrefix("the proxy 127.0.0.1:\(proxy.port) makes no connection to 127.0.0.1: ") == true)
+            error?.message.hasPrefix("the proxy 127.0.0.1:\(proxy.port) cannot connect to 127.0.0.1: ") == true)
     }
 
     @Test("a SOCKS proxy that wants a password, or another one, waits for a person", arguments: ["", "anna:wrong@"])
@@ -190,7 +190,8 @@ struct ConnectionTests {
             request.proxy = proxy.url().replacing("://", with: "://\(login)")
             let error = await manager.request(request).outcome.error
             #expect(error?.code == .loginRefused)
-            #expect(error?.message.hasPrefix("the proxy 127.0.0.1:\(proxy.port) wants a user and password") == true)
+            #expect(
+                error?.message.hasPrefix("the proxy 127.0.0.1:\(proxy.port) requires a user name and password") == true)
         }
     }
 
@@ -392,7 +393,7 @@ struct ConnectionTests {
         request.proxy = proxy.url
         let error = await manager.request(request).outcome.error
         #expect(error?.code == .httpStatus && error?.httpStatus == 407)
-        #expect(error?.message.hasPrefix("the proxy wants a user and password") == true)
+        #expect(error?.message.hasPrefix("the proxy requires a user name and password") == true)
         request.proxy = proxy.url.replacing("://", with: "://anna:secret@")
         #expect(try await manager.request(request).string == "fine")
     }

@@ -94,7 +94,7 @@ struct RedirectExchangeTests {
             return
         }
         #expect(error?.code == .protocolNotAllowed && error.map { RetryClass($0) } == .never)
-        let words = "the server http://127.0.0.1:\(server.port) redirects (\(status)) what is sent to it to "
+        let words = "the server http://127.0.0.1:\(server.port) redirects (\(status)) the request with its body to "
         #expect(error?.message.hasPrefix(words + "http://127.0.0.1:\(other.port), ") == true, "\(error?.message ?? "")")
         #expect(other.connectionsAccepted == 0)
     }

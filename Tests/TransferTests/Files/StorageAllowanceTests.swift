@@ -14,7 +14,7 @@ struct StorageAllowanceTests {
         #expect(allowance.used == 80 && allowance.room == 20)
         let error = #expect(throws: TransferError.self) { try other.reserve(21) }
         #expect(error?.code == .allowanceUsedUp)
-        #expect(error?.message == "the file needs 21 bytes more, and 80 of the 100 bytes allowed are taken")
+        #expect(error?.message == "the file needs 21 bytes more, and 80 of the 100 bytes allowed are used")
         #expect(other.held == 0 && allowance.used == 80)
         try other.reserve(20)
         one.end(keeping: 15)

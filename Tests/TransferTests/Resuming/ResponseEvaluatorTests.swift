@@ -185,7 +185,7 @@ struct ResponseEvaluatorTests {
         judgement.isVouched = false
         #expect(
             judgement.evaluate(head(206, [range]), now: 0)
-                == .askAgain(reason: "nothing tells that it is the same file there"))
+                == .askAgain(reason: "nothing confirms that the file on the server is the same"))
         #expect(judgement.evaluate(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
     }
 

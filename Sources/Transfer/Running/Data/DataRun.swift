@@ -323,7 +323,7 @@ final class DataRun: LoopRun, TransactionClient {
         case .goesOn, nil: return .accepted
         case .isEnough: return .refused(.cancelled)
         case .isTooMuch:
-            return .refused(TransferError(.truncated, "the server answers at length before it had the whole body"))
+            return .refused(TransferError(.truncated, "the server sent a long response before it had the whole body"))
         }
     }
 
@@ -369,7 +369,7 @@ final class DataRun: LoopRun, TransactionClient {
 
     private func evaluate(_ error: TransferError?) -> TransferError? {
         guard let head else {
-            return error ?? TransferError(.truncated, "the connection ended without an answer")
+            return error ?? TransferError(.truncated, "the connection was closed before a response")
         }
         let hasSentAll = !sendsBody || sender.isComplete
         // The response's status has been received; an upload needs nothing after it, so an incomplete close is no
@@ -400,6 +400,6 @@ final class DataRun: LoopRun, TransactionClient {
     }
 
     private func answeredEarly(_ head: ResponseHead) -> TransferError {
-        TransferError(.truncated, "the server answered (\(head.status)) before it had the whole body")
+        TransferError(.truncated, "the server responded (\(head.status)) before it had the whole body")
     }
 }

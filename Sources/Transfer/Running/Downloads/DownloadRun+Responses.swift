@@ -181,7 +181,7 @@ extension DownloadRun: TransactionClient {
         if file.isDecoded, position > Self.smallestExpanded,
             position / Self.largestExpansion > machine.received(connection.number)
         {
-            throw TransferError(.tooLarge, "what the server sent coded expands too much when it is decoded")
+            throw TransferError(.tooLarge, "the encoded body expands too much when it is decoded")
         }
         if let maximum = connection.transaction.request.maximumBodySize, position > maximum {
             throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")

@@ -154,7 +154,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
                 try route.apply(to: &easy)
             }
         } catch {
-            let words = "libcurl refuses the connection: \(error.message)"
+            let words = "libcurl rejected the connection: \(error.message)"
             perform(machine.connectionEnded(TransferError(.invalidRequest, words)))
         }
     }
@@ -283,7 +283,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
         if let refusal = evaluator.error(resolution?.route.peer.host ?? peer.host) { return refusal }
         var told = TransferError.exchange(error, bodyBegun: isConnected, host: peer.host)
         if !isConnected, systemError == ENETUNREACH || systemError == EHOSTUNREACH {
-            told = TransferError(.unreachable, "no way to \(peer.host) from this machine")
+            told = TransferError(.unreachable, "no route to \(peer.host) from this machine")
         }
         if systemError != 0 { told.systemError = systemError }
         return told
@@ -297,8 +297,8 @@ extension TransferError {
         case .unreadBytes: self = .unreadPlaintext
         case .notOpen:
             self.init(.secureRefused, "TLS was not started: a side of the connection is closed")
-        case .alreadySecure: self.init(.secureRefused, "TLS was not started: it is spoken already")
-        case .unsentBytes: self.init(.secureRefused, "TLS was not started: bytes wait to be sent")
+        case .alreadySecure: self.init(.secureRefused, "TLS was not started: it is already in use")
+        case .unsentBytes: self.init(.secureRefused, "TLS was not started: bytes are waiting to be sent")
         case .failed(let error): self.init(.secureRefused, "TLS was not started: \(error.message)")
         }
     }

@@ -213,7 +213,7 @@ struct SFTPTests {
             "\(host) \(server.strangerKey.line)\n",
             "\(host) \(server.hostKeys[0].line)\n@revoked * \(server.hostKeys[0].line)\n",
         ]
-        for (line, word) in zip(lines, ["someone else answers", "revoked"]) {
+        for (line, word) in zip(lines, ["another machine answers", "revoked"]) {
             var request = request("/file")
             request.hostKeys = .knownHosts(path: try fixture.place.temporary.write(line, to: "known"))
             let error = await fixture.outcome(request).result.error
@@ -254,7 +254,7 @@ struct SFTPTests {
         let outcome = await begun.outcome
         #expect(outcome.result.error?.code == .hostKey)
         #expect(outcome.result.error.map(RetryClass.init) == .never)
-        #expect(outcome.result.error?.message.contains("someone else answers") == true)
+        #expect(outcome.result.error?.message.contains("another machine answers") == true)
         #expect(impostor.log.contains("Connection from") && !impostor.log.contains("Accepted"))
         #expect(outcome.resumeData?.ranges.contiguousEnd ?? 0 >= 1 << 20)
     }
@@ -514,7 +514,7 @@ struct SFTPTests {
         request.hostKeys = .knownHosts(path: home + "/.ssh/known_hosts")
         let error = try #require(await fixture.outcome(request).result.error)
         #expect(error.code == .truncated, "\(error.message)")
-        #expect(error.message.contains("broke as") && !error.message.contains("directory"), "\(error.message)")
+        #expect(error.message.contains("was lost before") && !error.message.contains("directory"), "\(error.message)")
     }
 
     @Test(
