@@ -43,15 +43,15 @@ extension TaskQueue {
     }
 
     /// The idle time after which a staged batch is discarded because its client is presumed gone, in milliseconds.
-    static let stagedBatchPatience: Milliseconds = 600_000
+    static let stagedBatchTimeout: Milliseconds = 600_000
 
     private func watch(_ stagedBatch: Int64) {
         Task { [weak self, clock] in
             while true {
                 let now = clock.monotonic()
-                guard let heard = self?.stagedBatches.withLock({ $0.lastCalls[stagedBatch] }) else { return }
-                guard now - heard >= Self.stagedBatchPatience else {
-                    await clock.sleep(Self.stagedBatchPatience - (now - heard))
+                guard let lastCall = self?.stagedBatches.withLock({ $0.lastCalls[stagedBatch] }) else { return }
+                guard now - lastCall >= Self.stagedBatchTimeout else {
+                    await clock.sleep(Self.stagedBatchTimeout - (now - lastCall))
                     continue
                 }
                 await self?.drop(stagedBatch)

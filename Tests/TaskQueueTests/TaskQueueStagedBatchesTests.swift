@@ -228,7 +228,7 @@ struct TaskQueueStagedBatchesTests {
         #expect(try await fixture.queue.add([other[0]], by: QueueFixture.me).count == 1)
     }
 
-    @Test("a staged batch of which nothing is heard is forgotten with all that is in it; one that grows is not")
+    @Test("a staged batch of which nothing is lastCall is forgotten with all that is in it; one that grows is not")
     func goneClient() async throws {
         let manual = ManualClock()
         let fixture = try await QueueFixture(clock: manual.clock)
@@ -236,7 +236,7 @@ struct TaskQueueStagedBatchesTests {
         let gone = try await fixture.queue.beginStagedBatch(batch: nil, by: QueueFixture.me)
         let grows = try await fixture.queue.beginStagedBatch(batch: nil, by: QueueFixture.me)
         for stagedBatch in [gone, grows] { _ = try await fixture.queue.put(stagedBatch, entries, by: QueueFixture.me) }
-        manual.advance(by: TaskQueue.stagedBatchPatience - 1_000)
+        manual.advance(by: TaskQueue.stagedBatchTimeout - 1_000)
         #expect(try await fixture.queue.put(grows, entries, by: QueueFixture.me) == 2)
         try await eventually(that: "the staged batch is forgotten", every: .milliseconds(5)) {
             manual.advance(by: 100)

@@ -34,7 +34,7 @@ actor LeftoverParts {
     private static let rest: Milliseconds = 10_000
     private static let restFactor: Milliseconds = 100
     /// The time limit of one scan, in milliseconds, after which other directories are scanned without waiting for it.
-    private static let patience: Milliseconds = 30_000
+    private static let timeout: Milliseconds = 30_000
     /// The maximum number of hanging scans at a time.
     private static let hangingLimit = 4
     /// The maximum number of directories scanned after the start or in one round.
@@ -147,7 +147,7 @@ actor LeftoverParts {
     private func perform<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
         guard hanging < Self.hangingLimit else { return nil }
         let look = Look()
-        let value = await work.run(within: Self.patience, .system) { [weak self] in
+        let value = await work.run(within: Self.timeout, .system) { [weak self] in
             let value = body()
             if look.end(), let self { Task { await self.returned() } }
             return value

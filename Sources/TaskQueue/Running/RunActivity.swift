@@ -54,8 +54,8 @@ struct RunActivity {
         }
         if isHeldBack { lastMoved = now }
         guard holdsSlot else { return changes }
-        let patience = min(lastTransferred > 0 ? stallTimeout / 3 : Self.silence, stallTimeout / 3)
-        let isSilent = now - lastMoved >= patience
+        let timeout = min(lastTransferred > 0 ? stallTimeout / 3 : Self.silence, stallTimeout / 3)
+        let isSilent = now - lastMoved >= timeout
         if isSilent != self.isSilent {
             slot = isSilent ? .silent : .active
             changes.silence = isSilent

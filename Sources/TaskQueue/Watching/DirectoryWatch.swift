@@ -13,7 +13,7 @@ struct DirectoryWatch: Sendable {
     }
 
     /// The interval between checks for a missing directory, in milliseconds.
-    static let patience: Milliseconds = 30_000
+    static let retryInterval: Milliseconds = 30_000
 
     private var clock: QueueClock { intake.clock }
     private var path: String { intake.watch.directory }
@@ -34,7 +34,7 @@ struct DirectoryWatch: Sendable {
                         metadata: ["directory": "\(path)", "reason": "\(error.message)"])
                 }
                 complaint = error.message
-                await clock.sleep(Self.patience)
+                await clock.sleep(Self.retryInterval)
             }
         }
     }

@@ -13,7 +13,7 @@ package final class DirectoryWatcher: Sendable {
     private let tasks = Mutex<[Task<Void, Never>]>([])
 
     /// The maximum time, in milliseconds, that ``stop()`` waits for an unresponsive file system.
-    private static let patience: Milliseconds = 5_000
+    private static let stopTimeout: Milliseconds = 5_000
 
     package init(
         _ watches: [Watch], queue: TaskQueue, rules: DropRules, clock: QueueClock = .system, logger: Logger
@@ -56,7 +56,7 @@ package final class DirectoryWatcher: Sendable {
             end.finish()
         }
         let alarm = Task { [clock] in
-            await clock.sleep(Self.patience)
+            await clock.sleep(Self.stopTimeout)
             end.finish()
         }
         for await _ in ends {}

@@ -33,7 +33,7 @@ final class TaskWaiter {
     private var reportedComplete: Set<TaskID> = []
     private var wasSeen: Bool
     /// The deadline for an absent daemon to return; `nil` while the daemon answers.
-    private var patience: Deadline?
+    private var reconnectDeadline: Deadline?
     /// The last known status of pending tasks, kept only for the bars.
     private var latest: [TaskID: TaskStatus] = [:]
     private(set) var endings: [TaskID: Ending] = [:]
@@ -72,7 +72,7 @@ final class TaskWaiter {
     private enum RetryTiming {
         static let untilNextAttempt = 0.2
         /// The maximum time in seconds that the daemon may be absent.
-        static let patience = 60.0
+        static let reconnectTimeout = 60.0
     }
 
     /// Waits until all tasks have settled.
@@ -80,7 +80,7 @@ final class TaskWaiter {
     /// - Throws: ``Failure`` if an id is unknown, the deadline passes or the daemon stays absent.
     func run() throws(Failure) {
         while !pending.isEmpty {
-            var strangers: [TaskID] = []
+            var unknownIDs: [TaskID] = []
             do throws(ClientError) {
                 let client = try connected()
                 // The deadline also covers a daemon that accepts the connection and never answers.
@@ -89,12 +89,12 @@ final class TaskWaiter {
                     // Subscribe first, then read the tasks, so that a change between the two is reported.
                     _ = try client.subscribe(after: nil, types: Self.eventTypes)
                     isSubscribed = true
-                    strangers = try readStates(client)
-                    patience = nil
+                    unknownIDs = try readStates(client)
+                    reconnectDeadline = nil
                     if wasSeen {
-                        strangers.forEach(endUnknown)
+                        unknownIDs.forEach(endUnknown)
                     } else {
-                        wasSeen = strangers.isEmpty
+                        wasSeen = unknownIDs.isEmpty
                     }
                 }
                 if wasSeen { try follow(client) }
@@ -106,7 +106,7 @@ final class TaskWaiter {
             } catch {
                 try recover(from: error)
             }
-            if !wasSeen, let id = strangers.first { throw Failure.unknown(id) }
+            if !wasSeen, let id = unknownIDs.first { throw Failure.unknown(id) }
         }
         if let view { draw(view, isLast: true) }
     }
@@ -165,12 +165,12 @@ final class TaskWaiter {
         }
         client = nil
         isSubscribed = false
-        guard let patience else {
-            self.patience = .after(seconds: RetryTiming.patience)
+        guard let reconnectDeadline else {
+            self.reconnectDeadline = .after(seconds: RetryTiming.reconnectTimeout)
             if let view { draw(view, note: Failure.daemonAway.message) } else { report(.daemonAway) }
             return
         }
-        if patience.isOver { throw Failure(error) }
+        if reconnectDeadline.isOver { throw Failure(error) }
         sleep(RetryTiming.untilNextAttempt)
     }
 
