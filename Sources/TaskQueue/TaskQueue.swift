@@ -98,7 +98,7 @@ package final class TaskQueue: Sendable {
     package func start() async {
         sweep()
         do throws(StoreError) {
-            try await store.beginLife(at: beginning)
+            try await store.beginLifetime(at: beginning)
         } catch {
             logger.error("cannot record the start of the daemon", metadata: ["error": "\(error)"])
         }

@@ -229,8 +229,8 @@ struct PartSweep: Sendable {
     }
 
     private func remove(_ ids: [TaskID], from directory: Directory, _ outcome: inout Outcome) {
-        guard let (tasks, newest) = try? store.partTasks(ids), let lives = try? store.lives() else { return }
-        let evaluator = PartEvaluator(identity: store.identity, lives: lives)
+        guard let (tasks, newest) = try? store.partTasks(ids), let lifetimes = try? store.lifetimes() else { return }
+        let evaluator = PartEvaluator(identity: store.identity, lifetimes: lifetimes)
         for id in ids {
             let name = RequestMaker.partName(id, identity: store.identity)
             guard let traces = directory.traces(ofPart: name), evaluator.isLeft(id, tasks[id], newest: newest, traces)

@@ -10,13 +10,13 @@ import Transfer
 /// The database may be an older copy that was restored from a backup. It does not know the tasks that only the newer
 /// database contained. Their part files are kept, so that the newer database can be restored in turn. Their numbers are
 /// above the newest number that this database has assigned. Once this database assigns such a number itself, the part
-/// file shows an earlier time than the period of daemon operation (`StoreLife`) in which that happened. The time is
+/// file shows an earlier time than the period of daemon operation (``StoreLifetime``) in which that happened. The time is
 /// that of the task, recorded in the mark on the part file (see ``PartFile``). Without a mark, as on FAT, it is the
 /// part file's last modification, which is never earlier.
 struct PartEvaluator {
     /// The store's identity.
     let identity: String
-    let lives: [StoreLife]
+    let lifetimes: [StoreLifetime]
 
     /// The maximum rounding of file times, in milliseconds. FAT rounds down to two seconds.
     private static let rounding: Milliseconds = 2_000
@@ -60,8 +60,8 @@ struct PartEvaluator {
         }
         // The period of daemon operation in which the number was assigned. For a number from before the first known
         // period, no copy has been restored since.
-        guard let life = lives.last(where: { $0.newest < id }) else { return true }
-        return begun >= life.since
+        guard let lifetime = lifetimes.last(where: { $0.newest < id }) else { return true }
+        return begun >= lifetime.since
     }
 
     /// Returns the creation time of the task that the mark `owner` names; `nil` where the mark is of another task.

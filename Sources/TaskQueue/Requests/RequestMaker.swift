@@ -17,7 +17,7 @@ struct RequestMaker {
     let identity: String
     /// The newest task that existed when the store was opened. Only this and older tasks can have been finished by an
     /// earlier daemon process without a record of their completion.
-    let newestOfEarlierLives: TaskID
+    let newestOfEarlierLifetimes: TaskID
 
     /// A cache of directories for tasks that start in the same pass.
     private var directories: [AskedPlace: Directory] = [:]
@@ -45,7 +45,7 @@ struct RequestMaker {
         self.store = store
         self.shared = shared
         identity = store.identity
-        newestOfEarlierLives = store.newestTaskAtOpening
+        newestOfEarlierLifetimes = store.newestTaskAtOpening
     }
 
     /// Returns the name of a task's part file, which is in the task's target directory.
@@ -133,7 +133,7 @@ struct RequestMaker {
 
         // Checks for a file that an earlier daemon process finished but could not record.
         let likely = record.path.map(FileName.last)
-        let hasPast = record.id <= newestOfEarlierLives || record.attempts > 0 || record.startedAt != nil
+        let hasPast = record.id <= newestOfEarlierLifetimes || record.attempts > 0 || record.startedAt != nil
         // The URL may have been changed since. The user vouches that it is of the same file.
         let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }?.moved(to: specification.url)
         if hasPast {

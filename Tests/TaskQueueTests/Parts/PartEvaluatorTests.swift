@@ -11,7 +11,9 @@ struct PartEvaluatorTests {
     /// The first life of the store assigned the ids 1 to 10, the second one 11 to 20.
     private let evaluator = PartEvaluator(
         identity: identity,
-        lives: [StoreLife(newest: TaskID(0), since: 1_000_000), StoreLife(newest: TaskID(10), since: 2_000_000)])
+        lifetimes: [
+            StoreLifetime(newest: TaskID(0), since: 1_000_000), StoreLifetime(newest: TaskID(10), since: 2_000_000),
+        ])
     private let newest = TaskID(20)
 
     /// Returns the traces of a part of the task `id` that was added at the time `createdAt`.

@@ -61,18 +61,18 @@ struct PartPlacesTests {
     }
 
     @Test("lives are told apart by the numbers that they found; one that gave none leaves no trace")
-    func lives() async throws {
+    func lifetimes() async throws {
         let directory = try TemporaryDirectory()
         for (time, adds) in [(10, true), (20, false), (30, true)] as [(Milliseconds, Bool)] {
             let fixture = try StoreFixture(in: directory)
-            try await fixture.store.beginLife(at: time)
+            try await fixture.store.beginLifetime(at: time)
             if adds { _ = try await add(fixture, nil) }
             try fixture.store.close()
         }
         let store = try TaskStore(directory: directory.path)
         #expect(
-            try store.lives() == [
-                StoreLife(newest: TaskID(0), since: 10), StoreLife(newest: TaskID(1), since: 30),
+            try store.lifetimes() == [
+                StoreLifetime(newest: TaskID(0), since: 10), StoreLifetime(newest: TaskID(1), since: 30),
             ])
         try store.close()
     }
