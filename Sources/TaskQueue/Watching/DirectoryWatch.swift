@@ -8,8 +8,8 @@ import Transfer
 struct DirectoryWatch: Sendable {
     let intake: DropIntake
     /// Starts listening to a path; returns `nil` where that is not possible.
-    var listen: @Sendable (_ path: String, _ onNews: @escaping @Sendable () -> Void) -> DirectoryEvents? = {
-        DirectoryEvents(of: $0, onNews: $1)
+    var listen: @Sendable (_ path: String, _ onChange: @escaping @Sendable () -> Void) -> DirectoryEvents? = {
+        DirectoryEvents(of: $0, onChange: $1)
     }
 
     /// The interval between checks for a missing directory, in milliseconds.
@@ -21,19 +21,19 @@ struct DirectoryWatch: Sendable {
     /// Watches the directory until the Swift task is cancelled.
     func run() async {
         // Each problem is logged once, until a different one occurs.
-        var complaint: String?
+        var lastProblem: String?
         while !Task.isCancelled {
             do throws(TransferError) {
                 let directory = try await open()
-                complaint = nil
+                lastProblem = nil
                 try await watch(over: directory)
             } catch {
-                if complaint != error.message {
+                if lastProblem != error.message {
                     intake.logger.warning(
                         "a watched directory cannot be used; it is tried again periodically",
                         metadata: ["directory": "\(path)", "reason": "\(error.message)"])
                 }
-                complaint = error.message
+                lastProblem = error.message
                 await clock.sleep(Self.retryInterval)
             }
         }
@@ -84,17 +84,17 @@ struct DirectoryWatch: Sendable {
         var isFirst = true
         wake.yield()
         for await _ in wakes {
-            let news = events?.drain() ?? DirectoryEvents.News()
+            let changes = events?.drain() ?? DirectoryEvents.Changes()
             let rings = alarm.hasRung()
-            if news.isGone { return }
+            if changes.isGone { return }
             if polls {
                 // Without complete events, a file system mounted over the directory goes unnoticed.
                 guard await isInPlace(directory) else { return }
             }
             let scope: DropRound.Scope =
-                isFirst || news.isCut || (polls && rings) ? .all : rings ? .known : .named
+                isFirst || changes.isCut || (polls && rings) ? .all : rings ? .known : .named
             isFirst = false
-            let wait = try await round.process(closed: news.closed, scope)
+            let wait = try await round.process(closed: changes.closed, scope)
             if let wait { alarm.set(wait) }
         }
     }

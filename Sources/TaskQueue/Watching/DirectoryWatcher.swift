@@ -9,7 +9,7 @@ import TaskModel
 package final class DirectoryWatcher: Sendable {
     private let watches: [DirectoryWatch]
     private let clock: QueueClock
-    private let complaints = Complaints()
+    private let dropProblems = DropProblems()
     private let tasks = Mutex<[Task<Void, Never>]>([])
 
     /// The maximum time, in milliseconds, that ``stop()`` waits for an unresponsive file system.
@@ -19,16 +19,16 @@ package final class DirectoryWatcher: Sendable {
         _ watches: [Watch], queue: TaskQueue, rules: DropRules, clock: QueueClock = .system, logger: Logger
     ) {
         self.clock = clock
-        self.watches = watches.map { [complaints] watch in
+        self.watches = watches.map { [dropProblems] watch in
             DirectoryWatch(
                 intake: DropIntake(
                     watch: watch, queue: queue, rules: rules, clock: clock, logger: logger,
-                    work: BlockingWork(name: "watch"), complaints: complaints))
+                    work: BlockingWork(name: "watch"), problems: dropProblems))
         }
     }
 
     /// The current problems with dropped files, a line for each.
-    package var problems: [String] { complaints.lines }
+    package var problems: [String] { dropProblems.lines }
 
     /// Returns warnings about configured directories that are not watched.
     package static func warnings(about watches: [Watch], _ settings: QueueSettings) -> [String] {

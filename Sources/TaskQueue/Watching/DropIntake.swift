@@ -17,7 +17,7 @@ struct DropIntake: Sendable {
     let clock: QueueClock
     let logger: Logger
     let work: BlockingWork
-    var complaints = Complaints()
+    var problems = DropProblems()
 
     /// The maximum size of a file in bytes. Parsing a file takes many times its size in memory.
     static let sizeLimit = 16 << 20

@@ -27,7 +27,7 @@ struct DropRound {
     /// The time for which a file must be unchanged, in milliseconds.
     static let settleTime: Milliseconds = 2_000
     /// The same time where it cannot be determined whether the file is open for writing.
-    static let longRipeness: Milliseconds = 30_000
+    static let longSettleTime: Milliseconds = 30_000
     /// The polling interval, in milliseconds.
     static let pollInterval: Milliseconds = 10_000
     /// The retry interval after a failure that may be temporary, in milliseconds.
@@ -39,7 +39,7 @@ struct DropRound {
         var due: Milliseconds
     }
 
-    private var unripe: [String: Seen] = [:]
+    private var unsettled: [String: Seen] = [:]
     private var delayed: [String: Seen] = [:]
     private var isSwept = false
 
@@ -60,7 +60,7 @@ struct DropRound {
     mutating func process(closed: [String], _ scope: Scope) async throws(TransferError) -> Milliseconds? {
         let named = Set(closed)
         var names = closed
-        if scope == .known { names += Set(unripe.keys).union(delayed.keys).subtracting(named).sorted() }
+        if scope == .known { names += Set(unsettled.keys).union(delayed.keys).subtracting(named).sorted() }
         if scope == .all {
             let directory = directory
             let present = try await intake.work.attempt { () throws(TransferError) in try directory.names() }
@@ -68,7 +68,7 @@ struct DropRound {
             isSwept = true
             names += present.filter { !named.contains($0) }
             let kept = Set(present)
-            unripe = unripe.filter { kept.contains($0.key) }
+            unsettled = unsettled.filter { kept.contains($0.key) }
             for name in delayed.keys where !kept.contains(name) { forget(name) }
         }
         for name in names where !Self.isLeftAlone(name) {
@@ -76,7 +76,7 @@ struct DropRound {
             await consider(name, isClosed: named.contains(name))
         }
         let now = intake.clock.monotonic()
-        let due = (Array(unripe.values) + Array(delayed.values)).map { max(1, $0.due - now) }
+        let due = (Array(unsettled.values) + Array(delayed.values)).map { max(1, $0.due - now) }
         return (due + (polls ? [Self.pollInterval] : [])).min()
     }
 
@@ -103,7 +103,7 @@ struct DropRound {
         // The writer may be about to make the file readable.
         let isClosed = if case .unreadable = entry { false } else { isClosed }
         guard !isDelayed(name, identity) else { return }
-        guard isClosed || isRipe(name, identity, after: Self.settleTime(writers)) else { return }
+        guard isClosed || isSettled(name, identity, after: Self.settleTime(writers)) else { return }
         let outcome =
             switch entry {
             case .file(let file): await intake.accept(name, file, in: directory)
@@ -125,7 +125,7 @@ struct DropRound {
         case .changed:
             forget(name)
             // If the file still exists, it is checked until it stays unchanged.
-            unripe[name] = Seen(identity: identity, due: now + Self.settleTime)
+            unsettled[name] = Seen(identity: identity, due: now + Self.settleTime)
         case .later(let reason):
             delay(name, identity, now, "waits, and is tried again every minute", reason)
         }
@@ -133,22 +133,22 @@ struct DropRound {
 
     /// Delays a file, and logs the reason once per file.
     ///
-    /// - Parameter standing: the state of the file, as a predicate for the message.
+    /// - Parameter condition: the state of the file, as a predicate for the message.
     private mutating func delay(
-        _ name: String, _ identity: UploadSource.Identity, _ now: Milliseconds, _ standing: String, _ reason: String
+        _ name: String, _ identity: UploadSource.Identity, _ now: Milliseconds, _ condition: String, _ reason: String
     ) {
-        unripe[name] = nil
+        unsettled[name] = nil
         let path = directory.path(of: name)
         if delayed[name]?.identity != identity {
-            intake.logger.warning("a dropped file \(standing)", metadata: ["file": "\(path)", "reason": "\(reason)"])
+            intake.logger.warning("a dropped file \(condition)", metadata: ["file": "\(path)", "reason": "\(reason)"])
         }
-        intake.complaints.report(path, "\(standing) (\(reason))")
+        intake.problems.report(path, "\(condition) (\(reason))")
         delayed[name] = Seen(identity: identity, due: now + Self.delay)
     }
 
     private mutating func forget(_ name: String) {
-        if delayed[name] != nil { intake.complaints.settle(directory.path(of: name)) }
-        unripe[name] = nil
+        if delayed[name] != nil { intake.problems.clear(directory.path(of: name)) }
+        unsettled[name] = nil
         delayed[name] = nil
     }
 
@@ -158,16 +158,16 @@ struct DropRound {
     }
 
     static func settleTime(_ writers: EntryFile.Writers) -> Milliseconds {
-        writers == .none ? settleTime : longRipeness
+        writers == .none ? settleTime : longSettleTime
     }
 
-    private mutating func isRipe(
+    private mutating func isSettled(
         _ name: String, _ identity: UploadSource.Identity, after span: Milliseconds
     ) -> Bool {
         let now = intake.clock.monotonic()
         if delayed[name]?.identity == identity { return true }
-        guard let seen = unripe[name], seen.identity == identity else {
-            unripe[name] = Seen(identity: identity, due: now + span)
+        guard let seen = unsettled[name], seen.identity == identity else {
+            unsettled[name] = Seen(identity: identity, due: now + span)
             return false
         }
         return now >= seen.due

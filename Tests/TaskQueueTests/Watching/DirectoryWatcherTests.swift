@@ -15,7 +15,7 @@ struct DirectoryWatcherTests {
     }
 
     @Test("files that are written or moved here are taken as they come, and those that were there before")
-    func comings() async throws {
+    func arrivals() async throws {
         let fixture = try await DropFixture()
         try fixture.drop(DropFixture.entry, as: "before")
         let watcher = watcher(fixture)
@@ -102,7 +102,7 @@ struct DirectoryWatcherTests {
     }
 }
 
-@Suite("News of directories")
+@Suite("Changes of directories")
 struct DirectoryEventsTests {
     private func event(_ mask: UInt32, _ name: String = "") -> [UInt8] {
         let field = name.isEmpty ? [] : Array(name.utf8) + [UInt8](repeating: 0, count: 16 - name.utf8.count % 16)
@@ -112,7 +112,7 @@ struct DirectoryEventsTests {
 
     @Test("of what the kernel tells, complete files, losses and ends are kept")
     func kept() {
-        var news = DirectoryEvents.News()
+        var news = DirectoryEvents.Changes()
         let bytes =
             event(0x08, "a") + event(0x80, "b") + event(0x08, "b") + event(0x4000_0080, "directory") + event(0x02, "c")
         DirectoryEvents.add(bytes[...], to: &news)
@@ -125,14 +125,14 @@ struct DirectoryEventsTests {
 
     @Test("of very many names the rest is found by a look", arguments: [4_096, 5_000])
     func bounded(count: Int) {
-        var news = DirectoryEvents.News()
+        var news = DirectoryEvents.Changes()
         for number in 0..<count { DirectoryEvents.add(event(0x08, "\(number)")[...], to: &news) }
         #expect(news.closed.count == 4_096 && news.isCut == (count > 4_096))
     }
 
     @Test("bytes that are no whole events say nothing")
     func broken() {
-        var news = DirectoryEvents.News()
+        var news = DirectoryEvents.Changes()
         DirectoryEvents.add(event(0x08, "a").dropLast(), to: &news)
         DirectoryEvents.add([1, 2, 3][...], to: &news)
         #expect(news == .init())

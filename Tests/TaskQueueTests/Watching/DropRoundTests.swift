@@ -237,13 +237,13 @@ struct DropRoundTests {
         try fixture.drop("no URL\n", as: "b")
         var round = try fixture.round()
         #expect(try await round.process(closed: ["a", "b"], .named) == DropRound.delay)
-        let complaints = round.intake.complaints.lines
-        #expect(complaints.map { $0.hasPrefix("\(fixture.path)/") } == [true, true])
-        #expect(complaints.allSatisfy { $0.contains("\(fixture.path)/.") && $0.contains("Not a directory") })
+        let problems = round.intake.problems.lines
+        #expect(problems.map { $0.hasPrefix("\(fixture.path)/") } == [true, true])
+        #expect(problems.allSatisfy { $0.contains("\(fixture.path)/.") && $0.contains("Not a directory") })
         #expect(unlink("\(fixture.path)/.done") == 0 && unlink("\(fixture.path)/.failed") == 0)
         fixture.clock.advance(by: DropRound.delay)
         #expect(try await round.process(closed: [], .known) == nil)
-        #expect(round.intake.complaints.lines.isEmpty)
+        #expect(round.intake.problems.lines.isEmpty)
         #expect(
             fixture.files == [".done/a", ".done/a.note.txt", ".failed/b", ".failed/b.note.txt"])
         #expect(try await fixture.tasks.count == 1)

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The current problems with dropped files, for the daemon's status.
-final class Complaints: Sendable {
+final class DropProblems: Sendable {
     /// The maximum number of files remembered. Problems of further files appear only in the log.
     private static let limit = 100
 
@@ -16,7 +16,7 @@ final class Complaints: Sendable {
         }
     }
 
-    func settle(_ path: String) {
+    func clear(_ path: String) {
         reasons.withLock { $0[path] = nil }
     }
 
