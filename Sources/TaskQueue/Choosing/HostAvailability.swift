@@ -6,7 +6,7 @@ import Transfer
 /// delay (Retry-After). Tasks that wait for a host on hold do not count attempts. The type has no clock of its own; all
 /// times are monotonic.
 struct HostAvailability {
-    private var standings: HostCircuitBreakers
+    private var breakers: HostCircuitBreakers
     /// The names of hosts with a remembered state, by ``TaskStore/ReadyTask/hostFingerprint``.
     private var names: [Int64: String] = [:]
     /// The hosts that were unreachable from this machine, with the time until which they are not retried without a
@@ -20,20 +20,20 @@ struct HostAvailability {
     private static let lastingHold: Milliseconds = 2_000
 
     init(policy: RetryPolicy) {
-        standings = HostCircuitBreakers(policy: policy)
+        breakers = HostCircuitBreakers(policy: policy)
     }
 
-    mutating func apply(_ policy: RetryPolicy) { standings.policy = policy }
+    mutating func apply(_ policy: RetryPolicy) { breakers.policy = policy }
 
-    /// Records the end of a task's run; see ``TaskWork/witness(of:)``.
+    /// Records the end of a task's run; see ``TaskWork/responsibleHost(for:)``.
     ///
     /// - Parameter error: the error; `nil` where the run succeeded.
     mutating func record(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
-        let witness = work.witness(of: error)
-        guard witness != .own else { return record(error, of: (work.hostFingerprint, work.host), now: now) }
+        let responsible = work.responsibleHost(for: error)
+        guard responsible != .own else { return record(error, of: (work.hostFingerprint, work.host), now: now) }
         // The run says nothing about the task's own host, so another task may probe it.
         withdraw(work.hostFingerprint, now: now)
-        guard case .other(let origin) = witness else { return }
+        guard case .other(let origin) = responsible else { return }
         record(error, of: (Fingerprint.ofHost(origin), origin), isOwn: false, now: now)
     }
 
@@ -47,7 +47,7 @@ struct HostAvailability {
         let fingerprint = place.fingerprint
         if let error, RetryClass(error) == .whenNetworkChanges {
             if unreachable.count >= Self.unreachableLimit { unreachable.removeAll() }
-            unreachable[fingerprint] = now + RunOutcomePolicy.networkDelay(standings.policy)
+            unreachable[fingerprint] = now + RunOutcomePolicy.networkDelay(breakers.policy)
         } else if !unreachable.isEmpty {
             unreachable[fingerprint] = nil
         }
@@ -55,21 +55,21 @@ struct HostAvailability {
         if error == nil, names[fingerprint] == nil { return }
         let host = names[fingerprint] ?? place.host
         var retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
-        if !isOwn { retryAfter = retryAfter.map { min($0, max(0, standings.policy.maximumDelay / 1_000)) } }
-        _ = standings.record(HostCircuitBreakers.Outcome(error), of: host, retryAfter: retryAfter, now: now)
-        names[fingerprint] = standings.knows(host) ? host : nil
-        if isOwn, retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now),
+        if !isOwn { retryAfter = retryAfter.map { min($0, max(0, breakers.policy.maximumDelay / 1_000)) } }
+        _ = breakers.record(HostCircuitBreakers.Outcome(error), of: host, retryAfter: retryAfter, now: now)
+        names[fingerprint] = breakers.knows(host) ? host : nil
+        if isOwn, retryAfter != nil, case let hold = breakers.requestedHold(of: host, now: now),
             hold >= Self.lastingHold
         {
             requests[fingerprint] = (host, now + hold)
         }
-        // The standings forget hosts in favour of others when they are full.
-        if names.count > 2 * HostCircuitBreakers.maximumHosts { names = names.filter { standings.knows($0.value) } }
+        // The breakers forget hosts in favour of others when they are full.
+        if names.count > 2 * HostCircuitBreakers.maximumHosts { names = names.filter { breakers.knows($0.value) } }
     }
 
     /// Records that bytes are received from a host.
     mutating func recordBytes(of fingerprint: Int64) {
-        if let host = names[fingerprint] { standings.recordBytes(of: host) }
+        if let host = names[fingerprint] { breakers.recordBytes(of: host) }
     }
 
     /// Forgets unreachable hosts after a network change, since they may be reachable now.
@@ -87,49 +87,49 @@ struct HostAvailability {
 
     /// Restores a stored delay that a host requested from this or an earlier daemon process.
     mutating func restore(_ hold: HostHold, offset: Milliseconds, now: Milliseconds) {
-        standings.hold(hold.host, milliseconds: hold.until.subtractingClamped(offset).subtractingClamped(now), now: now)
-        if standings.knows(hold.host) { names[hold.fingerprint] = hold.host }
+        breakers.hold(hold.host, milliseconds: hold.until.subtractingClamped(offset).subtractingClamped(now), now: now)
+        if breakers.knows(hold.host) { names[hold.fingerprint] = hold.host }
     }
 
     /// Opens a host that a user wants contacted now.
     mutating func endHold(_ fingerprint: Int64) {
         unreachable[fingerprint] = nil
         requests[fingerprint] = nil
-        if let host = names.removeValue(forKey: fingerprint) { standings.forget(host) }
+        if let host = names.removeValue(forKey: fingerprint) { breakers.forget(host) }
     }
 
     /// Returns the time until the host is contacted again by any task, in milliseconds.
     func hold(of fingerprint: Int64, now: Milliseconds) -> Milliseconds {
-        names[fingerprint].map { standings.hold(of: $0, now: now) } ?? 0
+        names[fingerprint].map { breakers.hold(of: $0, now: now) } ?? 0
     }
 
     /// Whether no task of the host may start now.
     func isOnHold(_ fingerprint: Int64, now: Milliseconds) -> Bool {
         if let until = unreachable[fingerprint], until > now { return true }
         guard let host = names[fingerprint] else { return false }
-        return standings.wait(of: host, now: now) > 0
+        return breakers.wait(of: host, now: now) > 0
     }
 
     /// Returns the hosts for which no task may start now.
     func hostsOnHold(now: Milliseconds) -> Set<Int64> {
-        Set(names.lazy.filter { standings.wait(of: $0.value, now: now) > 0 }.map(\.key))
+        Set(names.lazy.filter { breakers.wait(of: $0.value, now: now) > 0 }.map(\.key))
             .union(unreachable.lazy.filter { $0.value > now }.map(\.key))
     }
 
     /// Records that a task of the host starts. Where it is the probe of a recovering host, all other tasks wait for its
     /// result.
     mutating func admit(_ fingerprint: Int64, now: Milliseconds) {
-        if let host = names[fingerprint] { _ = standings.admit(to: host, now: now) }
+        if let host = names[fingerprint] { _ = breakers.admit(to: host, now: now) }
     }
 
     /// Records that a task learned nothing about the host, so another task may probe it.
     mutating func withdraw(_ fingerprint: Int64, now: Milliseconds) {
-        if let host = names[fingerprint] { _ = standings.record(.unknown, of: host, now: now) }
+        if let host = names[fingerprint] { _ = breakers.record(.unknown, of: host, now: now) }
     }
 
     /// Returns the monotonic time at which the first hold ends by itself.
     func nextHoldEnd(now: Milliseconds) -> Milliseconds? {
-        (names.values.map { standings.wait(of: $0, now: now).addingClamped(now) } + Array(unreachable.values))
+        (names.values.map { breakers.wait(of: $0, now: now).addingClamped(now) } + Array(unreachable.values))
             .filter { $0 > now }.min()
     }
 }

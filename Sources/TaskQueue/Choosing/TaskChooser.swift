@@ -292,7 +292,7 @@ struct TaskChooser {
     /// Records how a run ended.
     mutating func record(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         gate.record(error, of: work, now: now)
-        guard work.witness(of: error) == .own else { return }
+        guard work.responsibleHost(for: error) == .own else { return }
         switch HostCircuitBreakers.Outcome(error) {
         case .alive: slots.set(work.hostFingerprint, isAnswering: true)
         case .failed: slots.set(work.hostFingerprint, isAnswering: false)

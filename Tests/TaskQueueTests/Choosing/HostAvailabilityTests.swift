@@ -43,7 +43,7 @@ struct HostAvailabilityTests {
     }
 
     @Test("an ending speaks for the task's own host, not where another server or a proxy of its owner's brought it")
-    func witness() async throws {
+    func responsible() async throws {
         let (fixture, works) = try await works()
         let id = try await fixture.add("http://127.0.0.1:1/b") {
             $0.paused = true
@@ -53,9 +53,11 @@ struct HostAvailabilityTests {
         let refused = TransferError(.cannotConnect, "refused")
         let here = refused.named(by: works[0].host)
         let elsewhere = refused.named(by: works[1].host)
-        #expect(works[0].witness(of: nil) == .own && works[0].witness(of: refused) == .own)
-        #expect(works[0].witness(of: here) == .own && works[0].witness(of: elsewhere) == .other(works[1].host))
-        for error in [nil, refused, here, elsewhere] { #expect(proxied.witness(of: error) == .none) }
+        #expect(works[0].responsibleHost(for: nil) == .own && works[0].responsibleHost(for: refused) == .own)
+        #expect(
+            works[0].responsibleHost(for: here) == .own
+                && works[0].responsibleHost(for: elsewhere) == .other(works[1].host))
+        for error in [nil, refused, here, elsewhere] { #expect(proxied.responsibleHost(for: error) == .none) }
 
         // A host that has answered may use all slots, one that has not no more than half of them.
         let settings = QueueFixture.settings(downloads: fixture.downloads) { $0.activeTasks = 2 }

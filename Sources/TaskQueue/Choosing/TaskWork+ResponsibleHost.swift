@@ -4,7 +4,7 @@ import Transfer
 
 extension TaskWork {
     /// The host about which the end of a run is evidence.
-    enum Witness: Equatable {
+    enum ResponsibleHost: Equatable {
         /// The task's own host.
         case own
         /// A different host, to which a redirect, a mirror or a list of digests led: scheme, host and port.
@@ -20,7 +20,7 @@ extension TaskWork {
     /// through it proves nothing about any host.
     ///
     /// - Parameter error: the error; `nil` where the run succeeded.
-    func witness(of error: TransferError?) -> Witness {
+    func responsibleHost(for error: TransferError?) -> ResponsibleHost {
         guard secrets.proxy == nil, record.specification.proxy == nil else { return .none }
         guard let origin = error?.origin, origin != host else { return .own }
         return .other(origin)
