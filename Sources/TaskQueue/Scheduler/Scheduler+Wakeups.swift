@@ -53,12 +53,12 @@ extension Scheduler {
 
     /// Starts watching the network.
     ///
-    /// - Parameter signs: Returns a stream that yields each time the network becomes available or changes.
-    func watchNetwork(_ signs: @escaping @Sendable () -> AsyncStream<Void> = { NetworkSigns.stream() }) {
+    /// - Parameter changes: Returns a stream that yields each time the network becomes available or changes.
+    func watchNetwork(_ changes: @escaping @Sendable () -> AsyncStream<Void> = { NetworkMonitor.changes() }) {
         guard !mode.isStopping else { return }
         tasks.watchNetwork {
             Task { [weak self] in
-                for await _ in signs() { await self?.networkChanged() }
+                for await _ in changes() { await self?.networkChanged() }
             }
         }
     }

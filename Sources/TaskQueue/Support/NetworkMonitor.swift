@@ -1,10 +1,10 @@
 import Transfer
 
 /// A source of notifications that tasks waiting for the network may be retried.
-enum NetworkSigns {
+enum NetworkMonitor {
     /// Returns a stream of notifications. The stream ends immediately where the kernel's network state cannot be
     /// monitored.
-    static func stream() -> AsyncStream<Void> {
+    static func changes() -> AsyncStream<Void> {
         let manager = NetworkReachabilityManager()
         let changes = manager.changes
         do throws(TransferError) {
