@@ -61,7 +61,7 @@ struct AlarmPlan {
         retryAt = retryAt ?? monotonic.addingClamped(Self.pauseAfterFailure)
     }
 
-    /// Decides when the alarm rings.
+    /// Decides when the alarm fires.
     ///
     /// - Parameters:
     ///   - task: the wall-clock time at which the first waiting task becomes ready; `nil` for never.
@@ -80,10 +80,10 @@ struct AlarmPlan {
         return .set(next)
     }
 
-    /// Records that the alarm rings.
+    /// Records that the alarm fires.
     ///
     /// - Returns: Whether a query had failed, so that what depends on it is repeated.
-    mutating func rang() -> Bool {
+    mutating func fired() -> Bool {
         if state != .stopped { state = .off }
         defer { retryAt = nil }
         return retryAt != nil

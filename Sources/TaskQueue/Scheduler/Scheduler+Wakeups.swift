@@ -23,7 +23,7 @@ extension Scheduler {
                 while !Task.isCancelled, clock.now() < time {
                     await clock.sleep(min(time - clock.now(), 3_600_000))
                 }
-                if !Task.isCancelled { await self?.alarmRang() }
+                if !Task.isCancelled { await self?.alarmFired() }
             }
             tasks.setAlarm(work)
         }
@@ -38,9 +38,9 @@ extension Scheduler {
         }
     }
 
-    func alarmRang() async {
-        tasks.alarmRang()
-        if alarm.rang() { _ = await settleDependencies() }
+    func alarmFired() async {
+        tasks.alarmFired()
+        if alarm.fired() { _ = await settleDependencies() }
         do throws(StoreError) {
             _ = try await store.releaseDue(now: clock.now())
         } catch {

@@ -20,8 +20,8 @@ struct SchedulerTasks {
         alarm = work
     }
 
-    /// Records that the alarm rings. Its task goes on with the work of the alarm, so it is not cancelled.
-    mutating func alarmRang() { alarm = nil }
+    /// Records that the alarm fires. Its task goes on with the work of the alarm, so it is not cancelled.
+    mutating func alarmFired() { alarm = nil }
 
     /// Starts watching the network, unless that is under way.
     mutating func watchNetwork(_ make: () -> Work) {

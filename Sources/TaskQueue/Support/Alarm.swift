@@ -5,27 +5,27 @@ import TaskModel
 final class Alarm: Sendable {
     private struct State {
         /// The monotonic time at which the timer fires.
-        var ringsAt: Milliseconds?
-        var hasRung = false
+        var firesAt: Milliseconds?
+        var hasFired = false
         var task: Task<Void, Never>?
     }
 
     private let clock: QueueClock
-    private let ring: @Sendable () -> Void
+    private let fire: @Sendable () -> Void
     private let state = Mutex(State())
 
-    init(_ clock: QueueClock, ring: @escaping @Sendable () -> Void) {
+    init(_ clock: QueueClock, fire: @escaping @Sendable () -> Void) {
         self.clock = clock
-        self.ring = ring
+        self.fire = fire
     }
 
     /// Requests that the timer fire after a number of milliseconds.
     func set(_ wait: Milliseconds) {
         let time = clock.monotonic() + wait
         state.withLock { state in
-            if let known = state.ringsAt, known <= time { return }
+            if let known = state.firesAt, known <= time { return }
             state.task?.cancel()
-            state.ringsAt = time
+            state.firesAt = time
             state.task = Task { [weak self, clock] in
                 await clock.sleep(wait)
                 if !Task.isCancelled { self?.goOff() }
@@ -35,17 +35,17 @@ final class Alarm: Sendable {
 
     private func goOff() {
         state.withLock { state in
-            state.ringsAt = nil
-            state.hasRung = true
+            state.firesAt = nil
+            state.hasFired = true
         }
-        ring()
+        fire()
     }
 
     /// Returns whether the timer has fired since the last call.
-    func hasRung() -> Bool {
+    func hasFired() -> Bool {
         state.withLock { state in
-            defer { state.hasRung = false }
-            return state.hasRung
+            defer { state.hasFired = false }
+            return state.hasFired
         }
     }
 

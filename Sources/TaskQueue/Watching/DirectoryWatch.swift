@@ -85,14 +85,14 @@ struct DirectoryWatch: Sendable {
         wake.yield()
         for await _ in wakes {
             let changes = events?.drain() ?? DirectoryEvents.Changes()
-            let rings = alarm.hasRung()
+            let isDue = alarm.hasFired()
             if changes.isGone { return }
             if polls {
                 // Without complete events, a file system mounted over the directory goes unnoticed.
                 guard await isInPlace(directory) else { return }
             }
             let scope: DropRound.Scope =
-                isFirst || changes.isCut || (polls && rings) ? .all : rings ? .known : .named
+                isFirst || changes.isCut || (polls && isDue) ? .all : isDue ? .known : .named
             isFirst = false
             let wait = try await round.process(closed: changes.closed, scope)
             if let wait { alarm.set(wait) }

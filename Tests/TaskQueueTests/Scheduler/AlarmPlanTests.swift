@@ -15,7 +15,7 @@ struct AlarmPlanTests {
 
     private var plan = AlarmPlan(now: times(0))
 
-    @Test("the alarm rings at the first of the moments, on the wall clock")
+    @Test("the alarm fires at the first of the moments, on the wall clock")
     mutating func first() {
         let now = Self.times(100)
         #expect(plan.update(task: nil, host: nil, now: now) == .none)
@@ -32,9 +32,9 @@ struct AlarmPlanTests {
         plan.queryFailed(at: 900)
         #expect(plan.hasFailedQuery)
         #expect(plan.update(task: nil, host: nil, now: Self.times(900)) == .set(Self.start + 1_100))
-        #expect(plan.rang() == true)
+        #expect(plan.fired() == true)
         #expect(!plan.hasFailedQuery)
-        #expect(plan.rang() == false)
+        #expect(plan.fired() == false)
     }
 
     @Test("a small step of the wall clock does not count; a large one does, and the alarm is set anew")
@@ -52,7 +52,7 @@ struct AlarmPlanTests {
         #expect(plan.stop() == .cancel)
         #expect(plan.update(task: Self.start + 10, host: nil, now: Self.times(0)) == .none)
         plan.queryFailed(at: 0)
-        #expect(plan.rang() == true)
+        #expect(plan.fired() == true)
         #expect(plan.update(task: Self.start + 10, host: nil, now: Self.times(0)) == .none)
     }
 
@@ -84,7 +84,7 @@ struct AlarmPlanTests {
             case .failure:
                 plan.queryFailed(at: 1)
                 return "none"
-            case .ring: return plan.rang() ? "repeat" : "no"
+            case .ring: return plan.fired() ? "repeat" : "no"
             case .clock: return plan.clockWasSet(now: Self.times(1, shift: 200_000)).map { "\($0)" } ?? "none"
             case .reset: return word(plan.reset())
             case .stop: return word(plan.stop())
@@ -104,7 +104,7 @@ struct AlarmPlanTests {
                 plan.queryFailed(at: now)
                 failedAt = failedAt ?? now
             case 1 where alarm.map { $0 <= Self.start + now } ?? false:
-                #expect(plan.rang() == (failedAt != nil))
+                #expect(plan.fired() == (failedAt != nil))
                 (alarm, failedAt) = (nil, nil)
             case 2:
                 if plan.reset() == .cancel { alarm = nil }
