@@ -225,7 +225,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         if let subscription = reply.subscription { serve(subscription) }
     }
 
-    private func receiveFiles(_ room: DescriptorShares.Reservation) {
+    private func receiveFiles(_ room: DescriptorQuota.Reservation) {
         guard let eventLoop = context?.eventLoop else { return }
         receiver = DescriptorReceiver(
             link: link, room: room, limit: server.limits.halfLine, eventLoop: eventLoop

@@ -19,7 +19,7 @@ package protocol ControlHandler: Sendable {
     /// Carries out `source.receive`: reserves room for open files.
     func receive(
         _ parameters: SourceReceiveParameters, from peer: Peer
-    ) -> Result<DescriptorShares.Reservation, RPCError>
+    ) -> Result<DescriptorQuota.Reservation, RPCError>
 
     /// Carries out `events.subscribe`: starts a stream for one subscriber.
     ///
@@ -34,7 +34,7 @@ package typealias PreparedCommand = @Sendable () async -> Result<any Encodable &
 extension ControlHandler {
     package func receive(
         _ parameters: SourceReceiveParameters, from peer: Peer
-    ) -> Result<DescriptorShares.Reservation, RPCError> {
+    ) -> Result<DescriptorQuota.Reservation, RPCError> {
         .failure(.invalidRequest("files cannot be passed on this connection"))
     }
 

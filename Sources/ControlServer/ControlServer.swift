@@ -64,13 +64,13 @@ package actor ControlServer {
         let eventLoop = group.next()
         let heavyThreads = HeavyThreads()
         let parts = try await eventLoop.submit { [configuration, handler] in
-            let relief = HeapRelief(eventLoop: eventLoop) {
+            let trimmer = HeapTrimmer(eventLoop: eventLoop) {
                 Task(executorPreference: heavyThreads) { Heap.release() }
             }
             let limits = configuration.limits
             let parts = ServerParts(
-                handler: handler, table: ConnectionTable(limits: limits) { relief.record(connections: $0) },
-                workload: Workload(limits: limits, relief: relief), heavyThreads: heavyThreads, limits: limits)
+                handler: handler, table: ConnectionTable(limits: limits) { trimmer.record(connections: $0) },
+                workload: Workload(limits: limits, trimmer: trimmer), heavyThreads: heavyThreads, limits: limits)
             return NIOLoopBound(parts, eventLoop: eventLoop)
         }.get()
         let arrivals: ArrivalHandler.Announced

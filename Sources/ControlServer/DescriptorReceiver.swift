@@ -26,7 +26,7 @@ final class DescriptorReceiver {
     ///   - limit: how long to wait for the files.
     ///   - ended: called once, unless ``cancel()`` is called first.
     init(
-        link: ClientLink, room: DescriptorShares.Reservation, limit: Duration, eventLoop: any EventLoop,
+        link: ClientLink, room: DescriptorQuota.Reservation, limit: Duration, eventLoop: any EventLoop,
         ended: @escaping (Outcome) -> Void
     ) {
         delivery = FileDelivery(room: room)

@@ -36,7 +36,8 @@ struct FairQueue<Waiter> {
     ///
     /// - Parameter take: takes the share.
     mutating func next(
-        _ verdict: (_ amount: Int, _ user: UInt32) -> Shares.Verdict, take: (_ amount: Int, _ user: UInt32) -> Void
+        _ verdict: (_ amount: Int, _ user: UInt32) -> ResourceQuota.Verdict,
+        take: (_ amount: Int, _ user: UInt32) -> Void
     ) -> Waiter? {
         for (index, user) in turns.enumerated() {
             guard let first = entries[user]?.first else { continue }

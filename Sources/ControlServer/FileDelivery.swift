@@ -26,13 +26,13 @@ final class FileDelivery: @unchecked Sendable {
         case over
     }
 
-    private let room: DescriptorShares.Reservation
+    private let room: DescriptorQuota.Reservation
     private var step = Step.begun
     private var source: (any DispatchSourceRead)?
     private var ended: (@Sendable (DescriptorReceiver.Outcome) -> Void)?
     private var attempt = 0
 
-    init(room: DescriptorShares.Reservation) { self.room = room }
+    init(room: DescriptorQuota.Reservation) { self.room = room }
 
     /// - Parameters:
     ///   - connection: the client's connection, which nothing else reads in the meantime.

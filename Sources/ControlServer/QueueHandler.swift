@@ -6,7 +6,7 @@ package import TaskQueue
 /// protocol.
 package struct QueueHandler: ControlHandler {
     private let queue: TaskQueue
-    private let descriptors: DescriptorShares
+    private let descriptors: DescriptorQuota
     private let isAdministrator: @Sendable (Peer) -> Bool
     private let about: @Sendable () -> About
     private let problems: @Sendable () async -> [String]
@@ -54,7 +54,7 @@ package struct QueueHandler: ControlHandler {
     private static let maximumIDs = 10_000
 
     package init(
-        queue: TaskQueue, descriptors: DescriptorShares = .init(), isAdministrator: @escaping @Sendable (Peer) -> Bool,
+        queue: TaskQueue, descriptors: DescriptorQuota = .init(), isAdministrator: @escaping @Sendable (Peer) -> Bool,
         about: @escaping @Sendable () -> About,
         problems: @escaping @Sendable () async -> [String] = { [] },
         reload: @escaping @Sendable () async -> Result<[String], ReloadRefusal>,
@@ -83,7 +83,7 @@ package struct QueueHandler: ControlHandler {
 
     package func receive(
         _ parameters: SourceReceiveParameters, from peer: Peer
-    ) -> Result<DescriptorShares.Reservation, RPCError> {
+    ) -> Result<DescriptorQuota.Reservation, RPCError> {
         let most = SourceReceiveParameters.maximum
         guard 1...most ~= parameters.count else {
             return .failure(RPCError(FieldError(field: "count", message: "must be from 1 to \(most)")))
@@ -95,7 +95,7 @@ package struct QueueHandler: ControlHandler {
                 .refused(
                     .quota,
                     "the daemon cannot hold more open files for uploads "
-                        + "(at most \(DescriptorShares.perUser) per user); try again when some uploads have ended, "
+                        + "(at most \(DescriptorQuota.perUser) per user); try again when some uploads have ended, "
                         + "or ask the administrator to set uploads.roots"
                 ))
         }

@@ -16,7 +16,7 @@ struct RequestProcessor: Sendable {
         /// The subscription to serve once the response is being sent.
         var subscription: EventSubscription?
         /// The reservation for the open files that the client sends after it has received the response.
-        var room: DescriptorShares.Reservation?
+        var room: DescriptorQuota.Reservation?
     }
 
     /// - Parameter isSubscribed: whether the connection already has a stream of events.

@@ -18,7 +18,7 @@ package struct UnavailableHandler: ControlHandler {
 
     package func receive(
         _ parameters: SourceReceiveParameters, from peer: Peer
-    ) -> Result<DescriptorShares.Reservation, RPCError> {
+    ) -> Result<DescriptorQuota.Reservation, RPCError> {
         .failure(error())
     }
 

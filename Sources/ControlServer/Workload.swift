@@ -22,10 +22,10 @@ final class Workload {
     }
 
     private let limits: ConnectionLimits
-    private let relief: HeapRelief
-    private var memory: Shares
-    private var longLines: Shares
-    private var surplus: Shares
+    private let trimmer: HeapTrimmer
+    private var memory: ResourceQuota
+    private var longLines: ResourceQuota
+    private var surplus: ResourceQuota
     /// The number of concurrent requests of each user, for each lane.
     private var running: [[UInt32: Int]] = Lane.allCases.map { _ in [:] }
     private var waiting: [FairQueue<(Ticket) -> Void>] = Lane.allCases.map { _ in FairQueue() }
@@ -33,15 +33,15 @@ final class Workload {
     private var isServing = false
     private var mustServeAgain = false
 
-    init(limits: ConnectionLimits, relief: HeapRelief) {
+    init(limits: ConnectionLimits, trimmer: HeapTrimmer) {
         self.limits = limits
-        self.relief = relief
-        memory = Shares(
+        self.trimmer = trimmer
+        memory = ResourceQuota(
             perUser: limits.memoryPerUser, total: limits.memory, reserve: limits.memoryReserve,
             little: limits.littleMemory, small: limits.quickMemory)
-        surplus = Shares(
+        surplus = ResourceQuota(
             perUser: limits.surplusPerUser, total: limits.surplus, reserve: limits.surplus / 4, little: 64 << 10)
-        longLines = Shares(
+        longLines = ResourceQuota(
             perUser: limits.longLinesPerUser, total: limits.longLines, reserve: limits.longLineReserve, little: 1)
     }
 
@@ -80,7 +80,7 @@ final class Workload {
         return Ticket(user: user, lane: lane, bytes: bytes)
     }
 
-    private func verdict(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Shares.Verdict {
+    private func verdict(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> ResourceQuota.Verdict {
         if running[lane.rawValue][user, default: 0] >= limits.atOnce { return .userHasTooMuch }
         return memory.mayAdd(bytes, user)
     }
@@ -186,6 +186,6 @@ final class Workload {
     }
 
     private func reportUsage() {
-        relief.record(memory.used + surplus.used + longLines.used * HeapRelief.longLine)
+        trimmer.record(memory.used + surplus.used + longLines.used * HeapTrimmer.longLine)
     }
 }

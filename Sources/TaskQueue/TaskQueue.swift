@@ -33,7 +33,7 @@ package final class TaskQueue: Sendable {
     ///   - keeper: keeps those files open across restarts of the daemon.
     package init(
         store: TaskStore, settings: QueueSettings, session: SessionConfiguration, agent: String,
-        clock: QueueClock = .system, logger: Logger, descriptors: DescriptorShares = .init(),
+        clock: QueueClock = .system, logger: Logger, descriptors: DescriptorQuota = .init(),
         keeper: (any DescriptorKeeper)? = nil
     ) throws(TransferError) {
         self.store = store
@@ -45,7 +45,7 @@ package final class TaskQueue: Sendable {
         let hub = EventHub(store: store)
         self.hub = hub
         placeGuard = PlaceGuard(clock: clock)
-        let passedSources = PassedSources(shares: descriptors, keeper: keeper ?? NoDescriptorKeeper())
+        let passedSources = PassedSources(quota: descriptors, keeper: keeper ?? NoDescriptorKeeper())
         self.passedSources = passedSources
         let housekeeper = Housekeeper(store: store, settings: settings, clock: clock, logger: logger)
         self.housekeeper = housekeeper

@@ -21,7 +21,7 @@ struct Daemon: Service {
     let store: TaskStore
     let queue: TaskQueue
     /// The limits on the open files that users pass.
-    private let descriptors = DescriptorShares()
+    private let descriptors = DescriptorQuota()
     /// The request that ends the daemon as SIGTERM does.
     let stopRequest: StopRequest
 

@@ -63,7 +63,7 @@ struct ConnectionModel {
     private var isStallDeadlineSet = false
     private var lastTicket: UInt32 = 0
     private var tickets: Set<UInt32> = []
-    private let shares = DescriptorShares(total: 10)
+    private let shares = DescriptorQuota(total: 10)
 
     /// The length up to which a line is short.
     static let shortLine = 16

@@ -52,7 +52,7 @@ struct ConnectionTransitionTests {
 
     private static var files: RequestProcessor.Reply {
         var reply = reply()
-        reply.room = DescriptorShares(total: 10).reserve(1, for: 1)
+        reply.room = DescriptorQuota(total: 10).reserve(1, for: 1)
         return reply
     }
 

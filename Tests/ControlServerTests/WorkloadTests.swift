@@ -38,7 +38,7 @@ struct WorkloadTests {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         return try await eventLoop.submit {
             let workload = Workload(
-                limits: Self.limits, relief: HeapRelief(eventLoop: eventLoop, giveBack: {}))
+                limits: Self.limits, trimmer: HeapTrimmer(eventLoop: eventLoop, returnMemory: {}))
             return try body(workload, Log(), Owner())
         }.get()
     }

@@ -16,10 +16,10 @@ package final class PassedSources: Sendable {
 
     private let entries: Mutex<[String: Entry]>
     private let keeper: any DescriptorKeeper
-    private let shares: DescriptorShares
+    private let quota: DescriptorQuota
 
-    init(shares: DescriptorShares = .init(), keeper: any DescriptorKeeper = NoDescriptorKeeper()) {
-        self.shares = shares
+    init(quota: DescriptorQuota = .init(), keeper: any DescriptorKeeper = NoDescriptorKeeper()) {
+        self.quota = quota
         self.keeper = keeper
         var entries: [String: Entry] = [:]
         for (label, descriptor) in keeper.adoptInheritedDescriptors() {
@@ -27,7 +27,7 @@ package final class PassedSources: Sendable {
                 PassedFile.close(descriptor)
                 continue
             }
-            let file = shares.keep(descriptor, of: label.owner)
+            let file = quota.keep(descriptor, of: label.owner)
             entries[label.name] = Entry(file: file, owner: label.owner, task: label.task)
         }
         self.entries = Mutex(entries)

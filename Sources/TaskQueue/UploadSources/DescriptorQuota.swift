@@ -3,7 +3,7 @@ import Synchronization
 package import Transfer
 
 /// Limits on the number of files that the daemon keeps open for users' uploads, per user and in total.
-package final class DescriptorShares: Sendable {
+package final class DescriptorQuota: Sendable {
     /// The maximum number of files per user.
     package static let perUser = 256
     /// The maximum number of files in total. The process needs its remaining file descriptors for connections and
@@ -29,17 +29,17 @@ package final class DescriptorShares: Sendable {
     package final class Reservation: Sendable {
         package let count: Int
         package let user: UInt32
-        private let shares: DescriptorShares
+        private let quota: DescriptorQuota
         private let left: Mutex<Int>
 
-        fileprivate init(_ count: Int, _ user: UInt32, _ shares: DescriptorShares) {
+        fileprivate init(_ count: Int, _ user: UInt32, _ quota: DescriptorQuota) {
             self.count = count
             self.user = user
-            self.shares = shares
+            self.quota = quota
             left = Mutex(count)
         }
 
-        deinit { shares.release(left.withLock { $0 }, user) }
+        deinit { quota.release(left.withLock { $0 }, user) }
 
         /// Whether the user may block the daemon: root and the daemon's own user.
         package var isTrusted: Bool { user == 0 || user == geteuid() }
@@ -52,8 +52,8 @@ package final class DescriptorShares: Sendable {
                 defer { left = max(0, left - descriptors.count) }
                 return max(0, descriptors.count - left)
             }
-            if excess > 0 { shares.used.withLock { $0[user, default: 0] += excess } }
-            return descriptors.map { PassedFile(taking: $0) { [shares, user] in shares.release(1, user) } }
+            if excess > 0 { quota.used.withLock { $0[user, default: 0] += excess } }
+            return descriptors.map { PassedFile(taking: $0) { [quota, user] in quota.release(1, user) } }
         }
     }
 

@@ -2,7 +2,7 @@
 /// users who hold little.
 ///
 /// A value without I/O.
-struct Shares {
+struct ResourceQuota {
     /// The most that one user may hold.
     let perUser: Int
     /// The most that all users together may hold.

@@ -2,7 +2,7 @@ import NIOCore
 
 /// A monitor that returns memory to the system soon after much of it was freed; the allocator would keep it. Belongs to
 /// the event loop. Nothing is scheduled unless memory was freed.
-final class HeapRelief {
+final class HeapTrimmer {
     /// The number of bytes that a long line counts for while it is being received.
     static let longLine = 1 << 20
     /// The number of bytes that a connection counts for.
@@ -13,16 +13,16 @@ final class HeapRelief {
     private static let delay = TimeAmount.milliseconds(500)
 
     private let eventLoop: any EventLoop
-    private let giveBack: @Sendable () -> Void
+    private let returnMemory: @Sendable () -> Void
     private var requests = 0
     private var connections = 0
     private var peak = 0
     private var isScheduled = false
 
-    /// - Parameter giveBack: called on the event loop, so it must not block.
-    init(eventLoop: any EventLoop, giveBack: @escaping @Sendable () -> Void) {
+    /// - Parameter returnMemory: called on the event loop, so it must not block.
+    init(eventLoop: any EventLoop, returnMemory: @escaping @Sendable () -> Void) {
         self.eventLoop = eventLoop
-        self.giveBack = giveBack
+        self.returnMemory = returnMemory
     }
 
     private var level: Int { requests + connections }
@@ -45,7 +45,7 @@ final class HeapRelief {
         eventLoop.assumeIsolated().scheduleTask(in: Self.delay) {
             self.isScheduled = false
             self.peak = self.level
-            self.giveBack()
+            self.returnMemory()
         }
     }
 }
