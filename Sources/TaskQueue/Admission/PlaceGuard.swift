@@ -17,7 +17,7 @@ final class PlaceGuard: Sendable {
     /// The last place found usable, its user, and the end of the result's validity on the monotonic clock.
     private let usable = Mutex<(place: DownloadPlace, user: UserIdentity, until: Milliseconds)?>(nil)
     /// The number of checks that have not returned, and whether one of them has exceeded ``limit``.
-    private let looks = Mutex((outstanding: 0, isHanging: false))
+    private let checks = Mutex((outstanding: 0, isHanging: false))
 
     init(clock: QueueClock) {
         self.clock = clock
@@ -66,20 +66,20 @@ final class PlaceGuard: Sendable {
     ///
     /// - Returns: `nil` where `body` does not return in time, or an earlier call still hangs.
     func evaluate<Verdict: Sendable>(_ body: @escaping @Sendable () -> Verdict) async -> Verdict? {
-        let mayLook = looks.withLock { looks in
-            if !looks.isHanging { looks.outstanding += 1 }
-            return !looks.isHanging
+        let mayCheck = checks.withLock { checks in
+            if !checks.isHanging { checks.outstanding += 1 }
+            return !checks.isHanging
         }
-        guard mayLook else { return nil }
+        guard mayCheck else { return nil }
         let verdict = await work.run(within: Self.limit, clock) { [self] in
             let verdict = body()
-            looks.withLock { looks in
-                looks.outstanding -= 1
-                if looks.outstanding == 0 { looks.isHanging = false }
+            checks.withLock { checks in
+                checks.outstanding -= 1
+                if checks.outstanding == 0 { checks.isHanging = false }
             }
             return verdict
         }
-        if verdict == nil { looks.withLock { $0.isHanging = $0.outstanding > 0 } }
+        if verdict == nil { checks.withLock { $0.isHanging = $0.outstanding > 0 } }
         return verdict
     }
 }

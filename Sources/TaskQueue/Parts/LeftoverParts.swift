@@ -20,7 +20,7 @@ actor LeftoverParts {
     /// The directories in which a task ended since the last round.
     private var pending: Set<PartPlace> = []
     /// The earliest time of the next scan of each directory, on the monotonic clock.
-    private var rests: [PartPlace: Milliseconds] = [:]
+    private var pausedUntil: [PartPlace: Milliseconds] = [:]
     private var round: Task<Void, Never>?
 
     private var work = BlockingWork(name: "leftover-parts")
@@ -74,7 +74,7 @@ actor LeftoverParts {
     }
 
     private func beginRound() {
-        guard round == nil, !isStopped, let next = pending.map({ rests[$0] ?? 0 }).min() else { return }
+        guard round == nil, !isStopped, let next = pending.map({ pausedUntil[$0] ?? 0 }).min() else { return }
         let pause = max(Self.delay, next - clock.monotonic())
         round = Task(priority: .utility) { [weak self, clock] in
             await clock.sleep(pause)
@@ -90,8 +90,8 @@ actor LeftoverParts {
 
     private func lookAtPending() async {
         let now = clock.monotonic()
-        rests = rests.filter { $0.value > now }
-        let due = pending.filter { rests[$0] == nil }
+        pausedUntil = pausedUntil.filter { $0.value > now }
+        let due = pending.filter { pausedUntil[$0] == nil }
         pending.subtract(due)
         await process(due)
     }
@@ -121,8 +121,8 @@ actor LeftoverParts {
             let sweep = PartSweep(store: store, place: place, limit: Self.partsLimit)
             if let outcome = await perform({ sweep.run() }) { log(outcome, of: place) }
             let now = clock.monotonic()
-            if rests.count < Self.placesLimit {
-                rests[directory] = now + max(Self.rest, (now - begun) * Self.restFactor)
+            if pausedUntil.count < Self.placesLimit {
+                pausedUntil[directory] = now + max(Self.rest, (now - begun) * Self.restFactor)
             }
         }
     }
@@ -146,14 +146,14 @@ actor LeftoverParts {
     ///   has started continues in either case.
     private func perform<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
         guard hanging < Self.hangingLimit else { return nil }
-        let look = Look()
+        let scan = Scan()
         let value = await work.run(within: Self.timeout, .system) { [weak self] in
             let value = body()
-            if look.end(), let self { Task { await self.returned() } }
+            if scan.end(), let self { Task { await self.returned() } }
             return value
         }
         if value == nil {
-            if look.giveUp() { hanging += 1 }
+            if scan.giveUp() { hanging += 1 }
             // A new thread serves the next directories.
             work = BlockingWork(name: "leftover-parts")
         }
@@ -163,7 +163,7 @@ actor LeftoverParts {
     private func returned() { hanging -= 1 }
 
     /// The state of one scan: whether its caller still waits for it.
-    private final class Look: Sendable {
+    private final class Scan: Sendable {
         private enum State { case underWay, givenUp, ended }
 
         private let state = Mutex(State.underWay)

@@ -94,8 +94,8 @@ extension Database {
             return wrong("task \(other) has another priority; the order is that within one (see set --priority)")
         }
         if let room = try room(before: next, leavingOut: id) { return .success(room) }
-        for limit in Self.respaced {
-            try respace(before: next, leavingOut: id, limit: limit)
+        for limit in Self.spreadSizes {
+            try spread(before: next, leavingOut: id, limit: limit)
             if let room = try room(before: next, leavingOut: id) { return .success(room) }
         }
         return wrong("there is no room before task \(other); move that one first")
@@ -124,15 +124,15 @@ extension Database {
     }
 
     /// Spreads out tasks that are close together before `next`.
-    private func respace(before next: Place, leavingOut id: TaskID, limit: Int) throws {
-        let crowd = try positions(before: next, leavingOut: id, limit: limit)
-        guard let farthest = crowd.last, crowd.count > 1 else { return }
+    private func spread(before next: Place, leavingOut id: TaskID, limit: Int) throws {
+        let preceding = try positions(before: next, leavingOut: id, limit: limit)
+        guard let farthest = preceding.last, preceding.count > 1 else { return }
         let end =
-            crowd.count == limit
-            ? farthest.position : next.position.subtractingClamped(Int64(crowd.count) << QueuePosition.shift)
-        let step = next.position.subtractingClamped(end) / Int64(crowd.count)
+            preceding.count == limit
+            ? farthest.position : next.position.subtractingClamped(Int64(preceding.count) << QueuePosition.shift)
+        let step = next.position.subtractingClamped(end) / Int64(preceding.count)
         guard step > 1 else { return }
-        for (index, entry) in crowd.enumerated() {
+        for (index, entry) in preceding.enumerated() {
             try run(
                 "UPDATE task SET position = ? WHERE id = ?",
                 [next.position.subtractingClamped(Int64(index + 1).multipliedClamped(by: step)), entry.id])
@@ -140,5 +140,5 @@ extension Database {
     }
 
     /// The numbers of tasks to spread out: the larger number is used if the smaller one yields no gap.
-    private static let respaced = [64, 4_096]
+    private static let spreadSizes = [64, 4_096]
 }

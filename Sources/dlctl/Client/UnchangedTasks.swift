@@ -9,7 +9,7 @@ struct UnchangedTasks {
     /// The maximum number of tasks that are named individually.
     private static let named = 3
     /// The maximum number of tasks that are examined.
-    private static let looked = 500
+    private static let maximumExamined = 500
 
     init(_ action: SelectionAction) { self.action = action }
 
@@ -17,13 +17,13 @@ struct UnchangedTasks {
     func reason(_ calls: [TaskSelectionParameters], _ client: ControlClient, now: Milliseconds) throws -> String? {
         if let filter = calls.first?.filter {
             if filter == TaskFilter() { return reason(counts: try client.status().tasks, isAll: true) }
-            let page = try client.page(TaskListParameters(filter: filter, limit: Self.looked))
+            let page = try client.page(TaskListParameters(filter: filter, limit: Self.maximumExamined))
             return reason(counts: Self.counts(page.tasks), isAll: false, isPart: page.next != nil)
         }
         let ids = calls.flatMap { $0.ids ?? [] }
         var tasks: [TaskStatus] = []
-        for id in ids.prefix(Self.looked) { if let task = try client.taskIfKnown(id) { tasks.append(task) } }
-        return reason(tasks, isPart: ids.count > Self.looked, now: now)
+        for id in ids.prefix(Self.maximumExamined) { if let task = try client.taskIfKnown(id) { tasks.append(task) } }
+        return reason(tasks, isPart: ids.count > Self.maximumExamined, now: now)
     }
 
     /// Returns the reason for tasks named by their ids.

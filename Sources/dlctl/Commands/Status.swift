@@ -63,12 +63,12 @@ struct Status: DaemonCommand {
     /// owners.
     private static func storage(_ status: DaemonStatus) -> [String] {
         guard let storage = status.storage, let limit = storage.limit else { return [] }
-        let told = storage.owners.prefix(5)
-        var lines = told.map { owner in
+        let shown = storage.owners.prefix(5)
+        var lines = shown.map { owner in
             "\(ByteSize.describe(owner.bytes)) of \(ByteSize.describe(limit))"
                 + (storage.owners.count > 1 ? " for user \(owner.owner)" : "")
         }
-        let others = storage.owners.count - told.count
+        let others = storage.owners.count - shown.count
         if others > 0 { lines.append("less for each of \(Describe.count(others, "other user"))") }
         return lines
     }
