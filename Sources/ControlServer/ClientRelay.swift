@@ -7,7 +7,7 @@ import Glibc
 /// The relay buffers only the bytes that came with dropped files. All other bytes are consumed from one side once they
 /// are written to the other. Belongs to the thread of the ``ClientFront``.
 final class ClientRelay {
-    enum Way {
+    enum DirectionState {
         case open
         /// The other side accepts no bytes at the moment.
         case blocked
@@ -29,8 +29,8 @@ final class ClientRelay {
     let peer: Peer
     /// The relay's end of the pair.
     let inner: Int32
-    private(set) var toServer = Way.open
-    private(set) var toClient = Way.open
+    private(set) var toServer = DirectionState.open
+    private(set) var toClient = DirectionState.open
     private var isHeldByServer = false
     /// Called once the process that drops files no longer uses the connection.
     private var held: (() -> Void)?

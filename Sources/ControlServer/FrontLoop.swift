@@ -95,7 +95,7 @@ final class FrontLoop: @unchecked Sendable {
             if events.prefix(count).contains(where: { $0.tag == 0 }) { wakeUp.wait() }
             carryOut(front)
             for event in events.prefix(count) where event.tag != 0 { handle(event, front) }
-            tidy(front)
+            handleDeadlines(front)
         }
         clients = [:]
         stopped?.then()
@@ -152,7 +152,7 @@ final class FrontLoop: @unchecked Sendable {
     }
 
     /// Handles the deadlines that have passed.
-    private func tidy(_ front: ClientFront) {
+    private func handleDeadlines(_ front: ClientFront) {
         guard acceptAgain != nil || lingering > 0 else { return }
         let now = MonotonicTime.now()
         if let acceptAgain, acceptAgain <= now {

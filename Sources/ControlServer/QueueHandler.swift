@@ -8,7 +8,7 @@ package struct QueueHandler: ControlHandler {
     private let queue: TaskQueue
     private let descriptors: DescriptorQuota
     private let isAdministrator: @Sendable (Peer) -> Bool
-    private let about: @Sendable () -> About
+    private let description: @Sendable () -> DaemonDescription
     private let problems: @Sendable () async -> [String]
     private let reload: @Sendable () async -> Result<[String], ReloadRefusal>
     private let shutDown: @Sendable () -> Void
@@ -21,7 +21,7 @@ package struct QueueHandler: ControlHandler {
     }
 
     /// The daemon's description of itself in `daemon.status`.
-    package struct About: Sendable {
+    package struct DaemonDescription: Sendable {
         package var version: String
         package var pid: Int32
         /// The time since the daemon started, in milliseconds.
@@ -55,7 +55,7 @@ package struct QueueHandler: ControlHandler {
 
     package init(
         queue: TaskQueue, descriptors: DescriptorQuota = .init(), isAdministrator: @escaping @Sendable (Peer) -> Bool,
-        about: @escaping @Sendable () -> About,
+        description: @escaping @Sendable () -> DaemonDescription,
         problems: @escaping @Sendable () async -> [String] = { [] },
         reload: @escaping @Sendable () async -> Result<[String], ReloadRefusal>,
         shutDown: @escaping @Sendable () -> Void
@@ -63,7 +63,7 @@ package struct QueueHandler: ControlHandler {
         self.queue = queue
         self.descriptors = descriptors
         self.isAdministrator = isAdministrator
-        self.about = about
+        self.description = description
         self.problems = problems
         self.reload = reload
         self.shutDown = shutDown
@@ -373,13 +373,14 @@ package struct QueueHandler: ControlHandler {
     }
 
     private func status(_ caller: Caller) async throws -> DaemonStatus {
-        let about = about()
+        let description = description()
         let rates = await queue.rates()
         let waiting = try queue.waitingCauses(for: caller)
         let storage = try await queue.storageUse(for: caller)
         return DaemonStatus(
-            version: about.version, pid: about.pid, uptime: about.uptime, socket: about.socket,
-            stateDirectory: about.stateDirectory, downloadDirectory: about.downloadDirectory, libcurl: about.libcurl,
+            version: description.version, pid: description.pid, uptime: description.uptime, socket: description.socket,
+            stateDirectory: description.stateDirectory, downloadDirectory: description.downloadDirectory,
+            libcurl: description.libcurl,
             tasks: Self.byName(try await queue.counts(for: caller)), downloadRate: rates.download,
             uploadRate: rates.upload, lastEvent: try queue.lastEvent(),
             internalFaults: queue.internalFaults,

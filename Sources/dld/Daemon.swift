@@ -82,8 +82,8 @@ struct Daemon: Service {
         let (plan, queue, reloader, stopRequest) = (plan, queue, reloader, stopRequest)
         let handler = QueueHandler(
             queue: queue, descriptors: descriptors, isAdministrator: { access.rule.isAdministrator($0) },
-            about: {
-                QueueHandler.About(
+            description: {
+                QueueHandler.DaemonDescription(
                     version: ProductVersion.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
                     socket: plan.socket ?? DaemonStatus.inheritedSocket, stateDirectory: plan.stateDirectory,
                     downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)

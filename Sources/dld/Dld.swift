@@ -130,7 +130,7 @@ struct Dld: AsyncParsableCommand {
             } catch {
                 report(error)
                 ServiceManager.notify("STATUS=Cannot start: \(LogText.printable(error.message))")
-                return try await StandIn(startup: startup, logger: logger).serve(error)
+                return try await FailureServer(startup: startup, logger: logger).serve(error)
             }
         } catch {
             throw error.exit

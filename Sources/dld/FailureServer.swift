@@ -10,7 +10,7 @@ import TaskQueue
 ///
 /// Each client receives the reason as an error. Otherwise systemd would restart the daemon repeatedly for the waiting
 /// client, and then give up the socket. As soon as the cause is resolved, the daemon starts in the same process.
-struct StandIn: Sendable {
+struct FailureServer: Sendable {
     let startup: Startup
     let logger: Logger
 
@@ -26,7 +26,7 @@ struct StandIn: Sendable {
     /// - Throws: the failure to end with.
     func serve(_ first: StartupFailure) async throws(StartupFailure) -> Startup.Prepared {
         let inherited = startup.planner.inheritedSockets
-        guard Self.someoneWaits(on: inherited), let sockets = Self.copies(of: inherited) else { throw first }
+        guard Self.hasWaitingClients(on: inherited), let sockets = Self.copies(of: inherited) else { throw first }
         let answers = Answers(first)
         let server = ControlServer(
             configuration: .init(sockets: sockets, authorize: { _ in true }),
@@ -79,7 +79,7 @@ struct StandIn: Sendable {
     }
 
     /// Whether a client has connected to one of the sockets and has not been accepted.
-    private static func someoneWaits(on sockets: [Int32]) -> Bool {
+    private static func hasWaitingClients(on sockets: [Int32]) -> Bool {
         var polled = sockets.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         return poll(&polled, nfds_t(polled.count), 0) > 0
     }
