@@ -265,8 +265,8 @@ package struct QueueHandler: ControlHandler {
             throw RPCError(FieldError(field: "deleteFile", message: "applies to task.remove only"))
         }
         switch try Self.selected(selection) {
-        case .ids(let ids): return Self.result(try await queue.change(event, ids, by: caller))
-        case .filter(let filter): return Self.result(try await queue.change(event, matching: filter, by: caller))
+        case .ids(let ids): return Self.result(try await queue.apply(event, to: ids, by: caller))
+        case .filter(let filter): return Self.result(try await queue.apply(event, toTasksMatching: filter, by: caller))
         }
     }
 

@@ -25,26 +25,26 @@ package struct ChangeOutcome: Sendable {
 
 extension TaskQueue {
     /// Applies `pause`, `resume`, `cancel` or `retry` to tasks.
-    package func change(
-        _ event: TaskLifecycle.Event, _ ids: [TaskID], by caller: Caller
+    package func apply(
+        _ event: TaskLifecycle.Event, to ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         for part in Self.parts(of: ids) {
-            let result = try await apply(event, to: part, by: caller)
+            let result = try await apply(event, toPart: part, by: caller)
             outcome.changed += result.changed
             outcome.refused += result.refused
         }
         return outcome
     }
 
-    /// Applies an event to every task that matches, like ``change(_:_:by:)``. Tasks in a state that does not allow the
+    /// Applies an event to every task that matches, like ``apply(_:to:by:)``. Tasks in a state that does not allow the
     /// event are skipped.
-    package func change(
-        _ event: TaskLifecycle.Event, matching filter: TaskFilter, by caller: Caller
+    package func apply(
+        _ event: TaskLifecycle.Event, toTasksMatching filter: TaskFilter, by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
-            outcome.changed += try await apply(event, to: ids, by: caller).changed
+            outcome.changed += try await apply(event, toPart: ids, by: caller).changed
         }
         return outcome
     }
@@ -115,7 +115,7 @@ extension TaskQueue {
     }
 
     private func apply(
-        _ event: TaskLifecycle.Event, to ids: [TaskID], by caller: Caller
+        _ event: TaskLifecycle.Event, toPart ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         // This check comes first, so that no task is stopped for a command that the store refuses.
         try stored { () throws(StoreError) in try self.store.checkAcceptsChanges() }

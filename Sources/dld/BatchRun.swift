@@ -51,7 +51,7 @@ struct BatchRun: Sendable {
 
     /// Retries the tasks that failed in an earlier run of the file.
     func retryFailed(on queue: TaskQueue) async throws {
-        _ = try await queue.change(.retry, matching: filter([.failed]), by: caller)
+        _ = try await queue.apply(.retry, toTasksMatching: filter([.failed]), by: caller)
     }
 
     /// Waits until every task of the batch has ended or needs a user's action.

@@ -22,7 +22,7 @@ struct EventHubTests {
         let fixture = try await QueueFixture()
         for _ in 0..<3 {
             let id = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
-            _ = try await fixture.queue.change(.cancel, [id], by: QueueFixture.me)
+            _ = try await fixture.queue.apply(.cancel, to: [id], by: QueueFixture.me)
         }
         return fixture
     }
@@ -116,7 +116,7 @@ struct EventHubTests {
         let (_, pages) = try fixture.queue.events(after: 0, types: [.cancelled], for: QueueFixture.me)
         #expect(await Self.take(3, of: pages).map(\.sequence) == [2, 4, 6])
         let id = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
-        _ = try await fixture.queue.change(.cancel, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.cancel, to: [id], by: QueueFixture.me)
         let more = await Self.take(1, of: pages)
         #expect(more.map(\.sequence) == [8])
         #expect(more.map(\.id) == [id])

@@ -117,12 +117,12 @@ struct HousekeeperTests {
         let first = try await fixture.add(server.url("/a")) { $0.paused = true }
         let second = try await fixture.add(server.url("/b")) { $0.afterTask = first }
         #expect(try await fixture.status(second).reason == .dependency)
-        _ = try await fixture.queue.change(.resume, [first], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [first], by: QueueFixture.me)
         _ = try await fixture.completed(second)
         #expect(server.requests().map(\.path) == ["/a", "/b"])
         let gone = try await fixture.add(server.url("/gone")) { $0.paused = true }
         let after = try await fixture.add(server.url("/b")) { $0.afterTask = gone }
-        _ = try await fixture.queue.change(.resume, [gone], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [gone], by: QueueFixture.me)
         let failed = try await fixture.status(after, once: [.failed])
         #expect(failed.error?.message == "task \(gone), which it depends on, is failed")
     }

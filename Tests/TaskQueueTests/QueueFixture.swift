@@ -51,7 +51,7 @@ final class QueueFixture: Sendable {
     /// some bytes, the task waits, and a file with all of `body` has the `name`.
     func nextLife(of id: TaskID, whichFinished body: Resource, as name: String) async throws -> TaskQueue {
         _ = try await status(id, once: [.waiting, .failed])
-        _ = try await queue.change(.pause, [id], by: Self.me)
+        _ = try await queue.apply(.pause, to: [id], by: Self.me)
         await queue.stop()
         // The part file carries the task's mark.
         let part = downloads + "/" + (parts.first ?? "no part")
@@ -64,8 +64,8 @@ final class QueueFixture: Sendable {
 
     /// Resumes a paused task, or retries a failed one.
     static func takeUp(_ id: TaskID, in queue: TaskQueue) async throws {
-        _ = try await queue.change(.resume, [id], by: me)
-        _ = try await queue.change(.retry, [id], by: me)
+        _ = try await queue.apply(.resume, to: [id], by: me)
+        _ = try await queue.apply(.retry, to: [id], by: me)
     }
 
     // MARK: Adding tasks and queries

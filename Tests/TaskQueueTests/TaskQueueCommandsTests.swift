@@ -28,7 +28,7 @@ struct TaskQueueCommandsTests {
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
-        #expect(try await fixture.queue.change(.pause, [id], by: QueueFixture.me).changed == 1)
+        #expect(try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me).changed == 1)
         let paused = try await fixture.status(id)
         #expect((paused.state, paused.reason, paused.attempts) == (.paused, .user, 0))
         #expect(paused.bytesDone >= 500_000 && paused.bytesFetched >= paused.bytesDone)
@@ -36,14 +36,14 @@ struct TaskQueueCommandsTests {
             try await Task.sleep(for: .milliseconds(5))
             #expect(try await fixture.status(id) == paused)
         }
-        #expect(try await fixture.queue.change(.pause, [id], by: QueueFixture.me).changed == 0)
+        #expect(try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me).changed == 0)
 
-        #expect(try await fixture.queue.change(.resume, [id], by: QueueFixture.me).changed == 1)
+        #expect(try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me).changed == 1)
         let status = try await fixture.completed(id)
         checkResumed(status, fixture, server)
         #expect(status.attempts == 1)
         #expect(
-            try await fixture.queue.change(.pause, [id], by: QueueFixture.me).refused.first?.transition?.state
+            try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me).refused.first?.transition?.state
                 == .completed)
     }
 
@@ -53,11 +53,11 @@ struct TaskQueueCommandsTests {
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
-        #expect(try await fixture.queue.change(.cancel, [id], by: QueueFixture.me).changed == 1)
+        #expect(try await fixture.queue.apply(.cancel, to: [id], by: QueueFixture.me).changed == 1)
         let cancelled = try await fixture.status(id)
         #expect(cancelled.state == .cancelled && cancelled.finishedAt != nil && fixture.parts.count == 1)
-        #expect(try await fixture.queue.change(.resume, [id], by: QueueFixture.me).refused.count == 1)
-        #expect(try await fixture.queue.change(.retry, [id], by: QueueFixture.me).changed == 1)
+        #expect(try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me).refused.count == 1)
+        #expect(try await fixture.queue.apply(.retry, to: [id], by: QueueFixture.me).changed == 1)
         checkResumed(try await fixture.completed(id), fixture, server)
     }
 
@@ -72,7 +72,7 @@ struct TaskQueueCommandsTests {
         #expect(outcome.changed == 1 && outcome.refused.map(\.id) == [TaskID(99)])
         #expect(fixture.files.isEmpty)
         #expect(try await fixture.queue.status(of: id, for: QueueFixture.me) == nil)
-        #expect(try await fixture.queue.change(.resume, [id], by: QueueFixture.me).refused.first?.transition == nil)
+        #expect(try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me).refused.first?.transition == nil)
     }
 
     @Test("remove of a paused task takes its part away")
@@ -81,7 +81,7 @@ struct TaskQueueCommandsTests {
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 100_000)
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
         #expect(fixture.parts.count == 1)
         _ = try await fixture.queue.remove([id], deletesFiles: false, by: QueueFixture.me)
         #expect(fixture.files.isEmpty)
@@ -149,12 +149,13 @@ struct TaskQueueCommandsTests {
         let elsewhere = try await fixture.add(server.url("/a")) { $0.batch = "c" }
         let done = try await fixture.add(server.url("/c")) { $0.batch = "b" }
         _ = try await fixture.completed(done)
-        let outcome = try await fixture.queue.change(.pause, matching: TaskFilter(batch: "b"), by: QueueFixture.me)
+        let outcome = try await fixture.queue.apply(
+            .pause, toTasksMatching: TaskFilter(batch: "b"), by: QueueFixture.me)
         #expect(outcome.changed == 2 && outcome.refused.isEmpty)
         for id in [running, waiting] { #expect(try await fixture.status(id).state == .paused) }
         #expect(try await fixture.status(elsewhere).state == .active)
-        let cancelled = try await fixture.queue.change(
-            .cancel, matching: TaskFilter(states: [.active]), by: QueueFixture.me)
+        let cancelled = try await fixture.queue.apply(
+            .cancel, toTasksMatching: TaskFilter(states: [.active]), by: QueueFixture.me)
         #expect(cancelled.changed == 1)
         #expect(try await fixture.status(elsewhere).state == .cancelled)
         let removed = try await fixture.queue.remove(

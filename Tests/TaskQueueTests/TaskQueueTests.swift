@@ -205,10 +205,10 @@ struct TaskQueueTests {
         )
         #expect(try await fixture.queue.counts(for: other)[.active] == 0)
         for event in [TaskLifecycle.Event.pause, .resume, .cancel, .retry] {
-            let outcome = try await fixture.queue.change(event, [id], by: other)
+            let outcome = try await fixture.queue.apply(event, to: [id], by: other)
             #expect(outcome.changed == 0 && outcome.refused.map(\.id) == [id])
             #expect(outcome.refused.first?.transition == nil)
-            #expect(try await fixture.queue.change(event, matching: TaskFilter(), by: other).changed == 0)
+            #expect(try await fixture.queue.apply(event, toTasksMatching: TaskFilter(), by: other).changed == 0)
         }
         #expect(try await fixture.queue.remove([id], deletesFiles: true, by: other).changed == 0)
         #expect(try await fixture.queue.remove(matching: TaskFilter(), deletesFiles: true, by: other).changed == 0)

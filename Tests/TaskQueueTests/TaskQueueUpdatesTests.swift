@@ -166,8 +166,8 @@ struct TaskQueueUpdatesTests {
             for number in 0..<24 {
                 group.addTask {
                     if number % 3 == 0 {
-                        _ = try? await fixture.queue.change(
-                            number % 2 == 0 ? .pause : .resume, [id], by: QueueFixture.me)
+                        _ = try? await fixture.queue.apply(
+                            number % 2 == 0 ? .pause : .resume, to: [id], by: QueueFixture.me)
                     } else {
                         var changes = TaskChanges()
                         changes.limit = .set(Int64(number) << 24)
@@ -176,7 +176,7 @@ struct TaskQueueUpdatesTests {
                 }
             }
         }
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         let status = try await fixture.completed(id)
         #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil && fixture.files == ["a"])
         #expect(status.bytesFetched < body.size * 2, "\(status.bytesFetched)")
@@ -221,7 +221,7 @@ struct TaskQueueUpdatesTests {
         try await eventually(that: "the first runs") { !server.requests().isEmpty }
         let ids = [try await fixture.add(server.url("/a")), try await fixture.add(server.url("/b"))]
         _ = try await update(ids[1], fixture) { $0.priority = .set(.high) }
-        _ = try await fixture.queue.change(.cancel, [first], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.cancel, to: [first], by: QueueFixture.me)
         for id in ids { _ = try await fixture.completed(id) }
         #expect(server.requests().map(\.path) == ["/hang", "/b", "/a"])
     }
@@ -258,7 +258,7 @@ struct TaskQueueUpdatesTests {
                 $0.headers = .set(["X-New: 1"])
             } == nil)
         #expect(try await fixture.status(id).path == source)
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.administrator)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.administrator)
         _ = try await fixture.completed(id)
         #expect(server.requests(for: "/new").first?.header("x-new") == "1")
     }

@@ -50,7 +50,7 @@ struct UploadTaskTests {
     private func go(
         _ event: TaskLifecycle.Event, _ id: TaskID, in queue: TaskQueue, by caller: Caller = daemonUser
     ) async throws {
-        #expect(try await queue.change(event, [id], by: caller).changed == 1)
+        #expect(try await queue.apply(event, to: [id], by: caller).changed == 1)
     }
 
     /// Returns the first completed, failed or paused status after the command `event`.
@@ -153,10 +153,10 @@ struct UploadTaskTests {
         try await fixture.running(id, bytes: 400_000)
         let status = try await fixture.status(id)
         #expect(status.state == .active && status.bytesDone < 25_000_000 && status.bytesTotal == 50_000_000)
-        _ = try await fixture.queue.change(.pause, [id], by: Self.daemonUser)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: Self.daemonUser)
         let paused = try await fixture.status(id)
         #expect(paused.state == .paused && paused.reason == .user && paused.attempts == 0)
-        _ = try await fixture.queue.change(.cancel, [id], by: Self.daemonUser)
+        _ = try await fixture.queue.apply(.cancel, to: [id], by: Self.daemonUser)
         #expect(try await fixture.status(id).state == .cancelled && server.requests().isEmpty)
     }
 

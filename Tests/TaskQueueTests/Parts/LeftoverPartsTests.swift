@@ -27,10 +27,10 @@ struct LeftoverPartsTests {
             $0.onConflict = .skip
         }
         try await fixture.running(id, bytes: 500_000)
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
         #expect(fixture.parts == [name(id, fixture)])
         try Resource(size: 10).write(to: fixture.downloads + "/x")
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         _ = try await fixture.completed(id)
         #expect(fixture.files == ["x"])
     }
@@ -52,7 +52,7 @@ struct LeftoverPartsTests {
         let (server, fixture) = (try self.server(), try await QueueFixture())
         let paused = try await fixture.add(server.url("/a"))
         try await fixture.running(paused, bytes: 500_000)
-        _ = try await fixture.queue.change(.pause, [paused], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: [paused], by: QueueFixture.me)
         var gone: [TaskID] = []
         for directory in [nil, "sub", "missing"] as [String?] {
             gone.append(

@@ -28,7 +28,7 @@ struct PartRelocationTests {
     private func paused(_ fixture: QueueFixture, _ server: ScriptedServer) async throws -> TaskID {
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
         return id
     }
 
@@ -67,7 +67,7 @@ struct PartRelocationTests {
         #expect(parts(fixture) == [part])
         _ = try await update(id, fixture) { $0.directory = .set(fixture.downloads + "/./") }
         #expect(parts(fixture) == [part])
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         expectWhole(try await fixture.completed(id), at: fixture.downloads + "/a", fixture)
     }
 
@@ -93,7 +93,7 @@ struct PartRelocationTests {
         #expect(parts(fixture).count == 1)
         #expect(try fixture.store.partMoves() == [])
         #expect(try await fixture.status(id).path == fixture.downloads + "/a")
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         expectWhole(try await fixture.completed(id), at: fixture.downloads + "/a", fixture)
     }
 
@@ -208,7 +208,7 @@ struct PartRelocationTests {
             }
         }
         let left = Array(all.dropFirst(4))
-        _ = try await fixture.queue.change(.pause, left, by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: left, by: QueueFixture.me)
         var expected: [String] = []
         for id in left {
             let path = try #require(try await fixture.status(id).path)

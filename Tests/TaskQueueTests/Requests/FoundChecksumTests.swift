@@ -19,9 +19,9 @@ struct FoundChecksumTests {
         try await eventually(that: "the list is read") {
             try await fixture.status(id).checksum == "sha-256:\(Self.digest)"
         }
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
         #expect(try await fixture.status(id).checksum == "sha-256:\(Self.digest)")
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         let status = try await fixture.completed(id)
         #expect(status.checksum == "sha-256:\(Self.digest)" && status.verified)
         #expect(status.checksumURL == server.url("/SHA256SUMS"))
@@ -35,7 +35,7 @@ struct FoundChecksumTests {
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a")) { $0.checksumURL = server.url("/SHA256SUMS") }
         try await eventually(that: "the list is read") { try await fixture.status(id).checksum != nil }
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
         var changes = TaskChanges()
         changes.url = server.url("/b")
         _ = try await fixture.queue.update(id, by: changes, for: QueueFixture.me)

@@ -39,7 +39,7 @@ struct MetalinkTaskTests {
             task.paused = true
         }
         #expect(try await fixture.status(id).name == "other", "until the Metalink is read")
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         let status = try await fixture.completed(id)
         #expect(status.verified && status.name == "disk.iso")
         #expect(status.url == server.url("/d/other.meta4"))
@@ -217,10 +217,10 @@ struct MetalinkTaskTests {
         try await eventually(that: "the Metalink is asked for again") {
             server.requests().count == 2
         }
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
         let paused = try await fixture.status(id)
         #expect(paused.state == .paused && paused.bytesDone == 120_000 && paused.bytesTotal == body.size)
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         #expect(try await fixture.completed(id).verified)
         #expect(body.difference(fromFileAt: fixture.downloads + "/disk.iso") == nil)
         #expect(files.requests().last?.header("range") != nil)

@@ -94,7 +94,7 @@ struct RequestMakerTests {
         #expect(rename(fixture.downloads + "/sub", away) == 0 && symlink(away, fixture.downloads + "/sub") == 0)
         let refused = try await fixture.add(server.url("/c")) { $0.directory = "sub" }
         #expect(try await fixture.status(refused, once: [.failed]).error?.code == .pathNotAllowed)
-        _ = try await fixture.queue.change(.cancel, [slow], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.cancel, to: [slow], by: QueueFixture.me)
     }
 
     @Test("a link that has the name tells a task that skips nothing of the file behind it, nor of its size")

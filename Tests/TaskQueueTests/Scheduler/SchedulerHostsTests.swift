@@ -183,7 +183,7 @@ struct SchedulerHostsTests {
         for id in ids { _ = try await fixture.status(id, once: [.waiting]) }
         let behind = try await fixture.add(server.url("/a")) { $0.output = "behind" }
         #expect(try await fixture.status(behind).reason == .hostLimit)
-        _ = try await fixture.queue.change(.resume, [ids[0]], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [ids[0]], by: QueueFixture.me)
         _ = try await fixture.completed(ids[0])
         _ = try await fixture.completed(behind)
         #expect(try fixture.store.holds(now: manual.now).map(\.host) == [other.url("")])
@@ -191,7 +191,7 @@ struct SchedulerHostsTests {
         // The same holds for a resumed task that waits only for its host.
         let ready = try await fixture.add(other.url("/a")) { $0.output = "ready" }
         #expect(try await fixture.status(ready).reason == .hostLimit)
-        #expect(try await fixture.queue.change(.resume, [ready], by: QueueFixture.me).refused.isEmpty)
+        #expect(try await fixture.queue.apply(.resume, to: [ready], by: QueueFixture.me).refused.isEmpty)
         _ = try await fixture.completed(ready)
     }
 
@@ -264,7 +264,7 @@ struct SchedulerHostsTests {
         _ = try await fixture.queue.move(ids[3], .first, by: QueueFixture.me)
         _ = try await fixture.queue.move(ids[0], .before(ids[2]), by: QueueFixture.me)
         #expect(try await fixture.queue.move(TaskID(99), .first, by: QueueFixture.me) == .unknown(TaskID(99)))
-        _ = try await fixture.queue.change(.cancel, [blocker], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.cancel, to: [blocker], by: QueueFixture.me)
         for id in ids { _ = try await fixture.completed(id) }
         #expect(server.requests().map(\.path) == ["/d", "/b", "/a", "/c"])
     }

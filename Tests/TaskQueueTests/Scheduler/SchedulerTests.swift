@@ -33,7 +33,7 @@ struct SchedulerTests {
         let id = try await fixture.add(server.url("/a"))
         let failed = try await fixture.status(id, once: [.failed])
         #expect(failed.attempts == 3 && failed.error?.httpStatus == 500 && failed.finishedAt != nil)
-        _ = try await fixture.queue.change(.retry, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.retry, to: [id], by: QueueFixture.me)
         let status = try await fixture.completed(id)
         #expect(status.attempts == 5 && server.requests().count == 5)
     }
@@ -95,7 +95,7 @@ struct SchedulerTests {
         let other = try await fixture.add(server.url("/b")) { $0.startAt = startAt }
         let waiting = try await fixture.status(id)
         #expect((waiting.state, waiting.reason, waiting.notBefore) == (.waiting, .scheduled, startAt))
-        _ = try await fixture.queue.change(.resume, [other], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [other], by: QueueFixture.me)
         _ = try await fixture.completed(other)
         #expect(server.requests(for: "/a").isEmpty)
         manual.advance(by: 7_199_000)
@@ -231,7 +231,7 @@ struct SchedulerTests {
         try await eventually(that: "four ask", every: .milliseconds(2)) {
             server.requests().count == 2 && other.requests().count == 2
         }
-        _ = try await fixture.queue.change(.cancel, [ids[0]], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.cancel, to: [ids[0]], by: QueueFixture.me)
         try await eventually(that: "a fifth asks", every: .milliseconds(2)) {
             server.requests().count + other.requests().count == 5
         }
@@ -286,11 +286,11 @@ struct SchedulerTests {
         }
         let id = try await fixture.add(server.url("/a")) { $0.directory = mount }
         try await fixture.running(id, bytes: 500_000)
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
         let paused = try await fixture.status(id)
         try #require(rename(mount, directory.file("away")) == 0)
         let last = try fixture.queue.lastEvent()
-        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         let waiting = try await fixture.status(id, once: [.waiting], after: last)
         #expect(waiting.bytesDone == paused.bytesDone)
         try #require(rename(directory.file("away"), mount) == 0)

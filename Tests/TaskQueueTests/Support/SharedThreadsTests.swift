@@ -38,8 +38,8 @@ struct SharedThreadsTests {
             case .rates: _ = await queue.rates()
             case .storage: _ = try await queue.storageUse(for: me)
             case .pause: _ = await queue.schedulePause()
-            case .change: _ = try await queue.change(.cancel, [id], by: me)
-            case .changeMatching: _ = try await queue.change(.cancel, matching: TaskFilter(), by: me)
+            case .change: _ = try await queue.apply(.cancel, to: [id], by: me)
+            case .changeMatching: _ = try await queue.apply(.cancel, toTasksMatching: TaskFilter(), by: me)
             case .remove: _ = try await queue.remove([id], deletesFiles: false, by: me)
             case .update:
                 var changes = TaskChanges()
