@@ -204,7 +204,7 @@ extension TaskQueue {
     private static func removePart(
         of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
     ) {
-        guard record.standing.state == .completed else {
+        guard record.lifecycle.state == .completed else {
             return removePart(
                 of: record.id, record.specification, owner: record.owner, settings, identity, &touched)
         }
@@ -237,7 +237,7 @@ extension TaskQueue {
     private static func removeFile(
         of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
     ) -> String? {
-        guard record.specification.kind == .download, record.standing.state == .completed, let path = record.path,
+        guard record.specification.kind == .download, record.lifecycle.state == .completed, let path = record.path,
             let directory = directory(of: record.specification, owner: record.owner, settings: settings)
         else { return nil }
         let name = FileName.last(of: path)

@@ -272,7 +272,7 @@ package final class TaskQueue: Sendable {
             return nil
         }
         var status = await onSharedThreads { await scheduler.statuses(of: [record]).first }
-        if record.standing.state == .completed {
+        if record.lifecycle.state == .completed {
             let file = FinishedFile(record: record, identity: store.identity, settings: settings)
             status?.fileState = await placeGuard.evaluate { file.state } ?? nil
         }

@@ -74,7 +74,7 @@ struct MessagesTests {
     func taskStatus() throws {
         let record = TaskRecord(
             id: TaskID(1), specification: TaskSpecification(url: "https://a.example/f"), owner: 1000,
-            standing: TaskLifecycle(), createdAt: 9)
+            lifecycle: TaskLifecycle(), createdAt: 9)
         #expect(
             try encode(TaskStatus(record))
                 == #"{"afterTask":null,"attempts":0,"batch":null,"bytesDone":0,"bytesFetched":0,"bytesTotal":null,"#

@@ -36,10 +36,10 @@ struct RandomWalkTests {
                 let outcome = try await store.apply(command, to: ids, owner: nil, now: 10)
                 var refused = Set(outcome.refused.map(\.0))
                 for id in ids {
-                    guard var standing = model[id] else { continue }
+                    guard var lifecycle = model[id] else { continue }
                     do throws(IllegalTransition) {
-                        try standing.apply(command)
-                        model[id] = standing
+                        try lifecycle.apply(command)
+                        model[id] = lifecycle
                     } catch {
                         #expect(refused.remove(id) != nil, "\(command) of \(id)")
                     }
@@ -51,19 +51,19 @@ struct RandomWalkTests {
                     guard let before = model[id], before.state == .queued,
                         let event = Self.endings.randomElement(using: &generator)
                     else { continue }
-                    var standing = before
-                    try standing.apply(.start)
-                    try standing.apply(event)
-                    model[id] = standing
+                    var lifecycle = before
+                    try lifecycle.apply(.start)
+                    try lifecycle.apply(event)
+                    model[id] = lifecycle
                     let conclusion = TaskConclusion(
-                        standing: standing, attempts: 1, failures: 0, finishedAt: standing.state.isEnded ? 10 : nil)
+                        lifecycle: lifecycle, attempts: 1, failures: 0, finishedAt: lifecycle.state.isEnded ? 10 : nil)
                     changes.append(
                         .concluded(id, TaskProgress(bytesDone: 1, bytesTotal: 2, bytesFetched: 3), conclusion))
                 }
                 _ = try await store.write(changes, now: 10)
             case 6:
                 _ = try await store.releaseDue(now: 60)
-                for (id, standing) in model where standing.state == .waiting && standing.notBefore != nil {
+                for (id, lifecycle) in model where lifecycle.state == .waiting && lifecycle.notBefore != nil {
                     try model[id]?.apply(.release)
                 }
             default:
@@ -84,7 +84,7 @@ struct RandomWalkTests {
 
     private func compare(_ model: [TaskID: TaskLifecycle], with store: TaskStore) throws {
         var stored: [TaskID: TaskLifecycle] = [:]
-        for id in model.keys { stored[id] = try store.record(id, owner: nil)?.standing }
+        for id in model.keys { stored[id] = try store.record(id, owner: nil)?.lifecycle }
         #expect(stored == model)
         let counts = Dictionary(grouping: model.values, by: \.state).mapValues(\.count)
         #expect(try store.counts(owner: nil) == counts)

@@ -29,8 +29,8 @@ final class StoreFixture: Sendable {
         try await store.add(tasks, now: 1_000).map(\.id)
     }
 
-    func add(_ url: String, standing: TaskLifecycle = TaskLifecycle()) async throws -> TaskID {
-        let outcomes = try await store.add([.sample(url, standing: standing)], now: 1_000)
+    func add(_ url: String, lifecycle: TaskLifecycle = TaskLifecycle()) async throws -> TaskID {
+        let outcomes = try await store.add([.sample(url, lifecycle: lifecycle)], now: 1_000)
         guard let id = outcomes.first?.id else { throw StoreError.other("nothing was added") }
         return id
     }
@@ -44,12 +44,12 @@ final class StoreFixture: Sendable {
 
     @discardableResult
     func conclude(
-        _ id: TaskID, _ standing: TaskLifecycle, error: TaskFailure? = nil, resumeData: [UInt8]? = nil
+        _ id: TaskID, _ lifecycle: TaskLifecycle, error: TaskFailure? = nil, resumeData: [UInt8]? = nil
     ) async throws -> [TaskEvent] {
         let progress = TaskProgress(bytesDone: 10, bytesTotal: 20, bytesFetched: 30, resumeData: resumeData)
         let conclusion = TaskConclusion(
-            standing: standing, attempts: 3, failures: 2, error: error,
-            finishedAt: standing.state.isEnded ? 9_000 : nil)
+            lifecycle: lifecycle, attempts: 3, failures: 2, error: error,
+            finishedAt: lifecycle.state.isEnded ? 9_000 : nil)
         return try await store.write([.concluded(id, progress, conclusion)], now: 9_000)
     }
 
@@ -64,7 +64,7 @@ final class StoreFixture: Sendable {
     }
 
     func states(_ ids: [TaskID]) throws -> [TaskState?] {
-        try ids.map { try store.record($0, owner: nil)?.standing.state }
+        try ids.map { try store.record($0, owner: nil)?.lifecycle.state }
     }
 
     static func bytes(of path: String) throws -> [UInt8] {
@@ -84,7 +84,7 @@ extension NewTask {
     static func sample(
         _ url: String = "https://example.org/a", kind: TaskKind = .download, owner: UInt32 = 1000,
         host: String = "https://example.org:443", key: String? = nil, batch: String? = nil, output: String? = nil,
-        priority: TaskPriority = .normal, standing: TaskLifecycle = TaskLifecycle(), path: String? = nil
+        priority: TaskPriority = .normal, lifecycle: TaskLifecycle = TaskLifecycle(), path: String? = nil
     ) -> NewTask {
         var specification = TaskSpecification(kind: kind, url: url)
         specification.key = key
@@ -92,7 +92,7 @@ extension NewTask {
         specification.output = output
         specification.priority = priority
         return NewTask(
-            specification: specification, secrets: TaskSecrets(), owner: owner, host: host, standing: standing,
+            specification: specification, secrets: TaskSecrets(), owner: owner, host: host, lifecycle: lifecycle,
             path: path)
     }
 
@@ -105,19 +105,19 @@ extension NewTask {
 }
 
 extension TaskLifecycle {
-    /// Returns a standing in the given state, reached by transitions of the state machine.
+    /// Returns a lifecycle in the given state, reached by transitions of the state machine.
     static func inState(_ state: TaskState, until: Milliseconds? = nil) throws -> TaskLifecycle {
-        var standing = TaskLifecycle()
-        if state == .queued { return standing }
-        try standing.apply(.start)
+        var lifecycle = TaskLifecycle()
+        if state == .queued { return lifecycle }
+        try lifecycle.apply(.start)
         switch state {
         case .active, .queued: break
-        case .completed: try standing.apply(.succeed)
-        case .failed: try standing.apply(.fail)
-        case .cancelled: try standing.apply(.cancel)
-        case .paused: try standing.apply(.pause)
-        case .waiting: try standing.apply(.park(.retry, until: until))
+        case .completed: try lifecycle.apply(.succeed)
+        case .failed: try lifecycle.apply(.fail)
+        case .cancelled: try lifecycle.apply(.cancel)
+        case .paused: try lifecycle.apply(.pause)
+        case .waiting: try lifecycle.apply(.park(.retry, until: until))
         }
-        return standing
+        return lifecycle
     }
 }

@@ -57,7 +57,7 @@ struct TaskStoreTests {
         specification.contentType = "application/x-tar"
         var task = NewTask(
             specification: specification, secrets: TaskSecrets(), owner: 4_000_000_000, host: "https://example.org:443",
-            standing: TaskLifecycle(startAt: 5_000, now: 1_000), path: "/srv/report.tar")
+            lifecycle: TaskLifecycle(startAt: 5_000, now: 1_000), path: "/srv/report.tar")
         task.secrets.password = "secret"
         let outcomes = try await first.add([task], now: 1_000)
         let id = try #require(outcomes.first?.id)
@@ -69,7 +69,7 @@ struct TaskStoreTests {
         #expect(work.record.specification == specification)
         #expect(work.record.owner == 4_000_000_000)
         #expect(work.host == "https://example.org:443")
-        #expect(work.record.standing == task.standing)
+        #expect(work.record.lifecycle == task.lifecycle)
         #expect(work.record.path == "/srv/report.tar")
         #expect(work.record.createdAt == 1_000)
         #expect(work.secrets == task.secrets)

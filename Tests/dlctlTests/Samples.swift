@@ -10,7 +10,7 @@ func sampleTask(
     var task = TaskStatus(
         TaskRecord(
             id: TaskID(id), specification: TaskSpecification(url: "https://example.org/" + name), owner: 1000,
-            standing: TaskLifecycle(), createdAt: 0))
+            lifecycle: TaskLifecycle(), createdAt: 0))
     task.state = state
     task.reason = reason
     task.name = name

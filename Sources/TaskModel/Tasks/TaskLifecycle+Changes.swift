@@ -1,5 +1,5 @@
 extension TaskLifecycle {
-    /// Returns the standing of a task after a user changed its options. A running task is treated as `queued`, its
+    /// Returns the lifecycle of a task after a user changed its options. A running task is treated as `queued`, its
     /// stored state.
     ///
     /// - A task that failed, or that waits for a retry or the network, continues after a change of its URL, mirrors or
@@ -13,8 +13,8 @@ extension TaskLifecycle {
     ///
     /// - Throws: ``IllegalTransition`` where the task is completed or cancelled.
     public func updated(by changes: TaskChanges, now: Milliseconds) throws(IllegalTransition) -> TaskLifecycle {
-        var standing = self
-        try standing.apply(.update)
+        var lifecycle = self
+        try lifecycle.apply(.update)
         let isFreed =
             switch (state, reason) {
             case (.failed, _), (.waiting, .retry), (.waiting, .network): changes.isOfSource
@@ -25,10 +25,10 @@ extension TaskLifecycle {
             }
         let waitsForHour = state == .waiting && (reason == .scheduled || reason == .dependency)
         let mayStart = state == .queued || state == .active || (state == .waiting && !waitsForHour)
-        guard isFreed || (mayStart && changes.startAt != nil) else { return standing }
+        guard isFreed || (mayStart && changes.startAt != nil) else { return lifecycle }
         let later = TaskLifecycle(startAt: changes.startAt?.value, now: now)
         // A task that waits for something other than its start time continues to wait for it, unless a later start time
         // is set.
-        return isFreed || later.state == .waiting ? later : standing
+        return isFreed || later.state == .waiting ? later : lifecycle
     }
 }

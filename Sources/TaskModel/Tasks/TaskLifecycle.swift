@@ -1,6 +1,6 @@
 /// A task's state with its reason, and the state machine that defines the legal transitions.
 ///
-/// The type performs no I/O. Applying an event yields the new standing or an ``IllegalTransition``.
+/// The type performs no I/O. Applying an event yields the new lifecycle or an ``IllegalTransition``.
 public struct TaskLifecycle: Sendable, Equatable {
     public private(set) var state: TaskState
     /// The cause of `waiting` or `paused`; `nil` in every other state.
@@ -8,7 +8,7 @@ public struct TaskLifecycle: Sendable, Equatable {
     /// The time at which a waiting task becomes ready.
     public private(set) var notBefore: Milliseconds?
 
-    /// Creates the standing of a new task.
+    /// Creates the lifecycle of a new task.
     ///
     /// - Parameter follows: Whether another task must complete first.
     public init(paused: Bool = false, follows: Bool = false, startAt: Milliseconds? = nil, now: Milliseconds = 0) {
@@ -26,7 +26,7 @@ public struct TaskLifecycle: Sendable, Equatable {
         }
     }
 
-    /// Restores a stored standing.
+    /// Restores a stored lifecycle.
     ///
     /// - Returns: `nil` for a combination that the state machine never produces.
     public init?(state: TaskState, reason: TaskReason?, notBefore: Milliseconds?) {
@@ -58,7 +58,7 @@ public struct TaskLifecycle: Sendable, Equatable {
         case abandon
         // Events from a user.
         case pause, resume, cancel, retry
-        /// A change of the options. It does not change the standing by itself; see ``updated(by:now:)``.
+        /// A change of the options. It does not change the lifecycle by itself; see ``updated(by:now:)``.
         case update
     }
 

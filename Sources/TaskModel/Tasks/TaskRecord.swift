@@ -5,7 +5,7 @@ public struct TaskRecord: Sendable, Equatable {
     public var specification: TaskSpecification
     /// The uid of the user who added the task.
     public var owner: UInt32
-    public var standing: TaskLifecycle
+    public var lifecycle: TaskLifecycle
     /// The absolute path of the downloaded file, existing or future, or of the source of an upload.
     public var path: String?
     /// Bytes known to be on disk, or bytes sent by an upload that ended.
@@ -26,12 +26,12 @@ public struct TaskRecord: Sendable, Equatable {
     public var foundChecksum: String?
 
     public init(
-        id: TaskID, specification: TaskSpecification, owner: UInt32, standing: TaskLifecycle, createdAt: Milliseconds
+        id: TaskID, specification: TaskSpecification, owner: UInt32, lifecycle: TaskLifecycle, createdAt: Milliseconds
     ) {
         self.id = id
         self.specification = specification
         self.owner = owner
-        self.standing = standing
+        self.lifecycle = lifecycle
         self.createdAt = createdAt
     }
 }

@@ -43,8 +43,8 @@ public struct TaskStatus: Sendable, Equatable {
     public init(_ record: TaskRecord) {
         id = record.id
         kind = record.specification.kind
-        state = record.standing.state
-        reason = record.standing.reason
+        state = record.lifecycle.state
+        reason = record.lifecycle.reason
         phase = nil
         url = record.specification.url
         path = record.path
@@ -60,7 +60,7 @@ public struct TaskStatus: Sendable, Equatable {
         eta = nil
         connections = 0
         attempts = record.attempts
-        notBefore = record.standing.notBefore
+        notBefore = record.lifecycle.notBefore
         createdAt = record.createdAt
         startedAt = record.startedAt
         finishedAt = record.finishedAt

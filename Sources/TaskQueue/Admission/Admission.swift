@@ -66,13 +66,13 @@ struct Admission {
         if let id = specification.afterTask, !knows(id) {
             throw FieldError(field: "afterTask", code: .unknownTask, message: "there is no task \(id)")
         }
-        let standing = TaskLifecycle(
+        let lifecycle = TaskLifecycle(
             paused: specification.paused, follows: specification.afterTask != nil, startAt: specification.startAt,
             now: now)
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
             specification: specification, secrets: secrets, owner: caller.uid, host: hostKey(of: address),
-            standing: standing, path: path)
+            lifecycle: lifecycle, path: path)
     }
 
     private mutating func hostKey(of address: TaskAddress) -> String {
@@ -104,7 +104,7 @@ struct Admission {
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
             specification: specification, secrets: secrets, owner: owner, host: address.hostKey,
-            standing: TaskLifecycle(), path: path)
+            lifecycle: TaskLifecycle(), path: path)
     }
 
     /// Refuses changes to another user's task that would send its owner's secrets to another host or store its file in

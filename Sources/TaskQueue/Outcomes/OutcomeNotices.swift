@@ -14,7 +14,7 @@ struct OutcomeNotices {
     ///   disk problem once per task, and an exhausted quota once per owner.
     mutating func isNews(_ outcome: TaskConclusion, of record: TaskRecord) -> Bool {
         guard outcome.error != nil else { return false }
-        return switch outcome.standing.reason {
+        return switch outcome.lifecycle.reason {
         case .network: false
         case .quota: ownersAtQuota.insert(record.owner).inserted
         case .disk, .diskFull: outcome.error != record.error

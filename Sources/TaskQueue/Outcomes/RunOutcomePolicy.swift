@@ -188,19 +188,19 @@ struct RunOutcomePolicy {
         _ event: TaskLifecycle.Event, _ report: Report, error: TransferError? = nil, failures: Int? = nil,
         isVerified: Bool = false, burns: Bool = true
     ) -> TaskConclusion? {
-        var standing = record.standing
+        var lifecycle = record.lifecycle
         do throws(IllegalTransition) {
-            if standing.state != .active { try standing.apply(.start) }
-            try standing.apply(event)
+            if lifecycle.state != .active { try lifecycle.apply(.start) }
+            try lifecycle.apply(event)
         } catch {
             return nil
         }
         let before = isFurther(report) ? 0 : record.failures
         return TaskConclusion(
-            standing: standing, attempts: record.attempts + (burns ? report.attempts : 0),
+            lifecycle: lifecycle, attempts: record.attempts + (burns ? report.attempts : 0),
             failures: failures ?? (burns && error != nil ? before + 1 : before),
             error: error.map(Self.failure), verified: isVerified,
-            finishedAt: standing.state.isEnded ? now : nil)
+            finishedAt: lifecycle.state.isEnded ? now : nil)
     }
 
     /// Converts the engine's error into the error codes of the public interface.

@@ -98,7 +98,7 @@ struct PartRelocation {
         var refused: [TaskID: FieldError] = [:]
         for id in ids {
             guard let record = try store.record(id, owner: nil), record.specification.kind == .download,
-                record.standing.state != .completed,
+                record.lifecycle.state != .completed,
                 record.id <= store.newestTaskAtOpening || record.attempts > 0 || record.startedAt != nil,
                 let name = record.path.map(FileName.last),
                 // A directory that cannot be opened is skipped. The component that needs it reports the error.
@@ -146,7 +146,7 @@ struct PartRelocation {
                 from.contains(name)
             else { continue }
             var isMoved = false
-            if let record, record.standing.state != .completed {
+            if let record, record.lifecycle.state != .completed {
                 // The owner's permissions were checked before the move was recorded.
                 let to = try places.made(
                     record.specification.directory, of: record.owner, for: UserIdentity(uid: 0, groups: []))

@@ -12,7 +12,7 @@ struct FinishedFile {
 
     /// The file's state; `nil` where the task has no such file, or the directory cannot be examined.
     var state: FileState? {
-        guard record.specification.kind == .download, record.standing.state == .completed, let path = record.path,
+        guard record.specification.kind == .download, record.lifecycle.state == .completed, let path = record.path,
             let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         else { return nil }
         let name = FileName.last(of: path)

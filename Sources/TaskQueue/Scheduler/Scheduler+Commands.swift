@@ -66,7 +66,7 @@ extension Scheduler {
         var maker = makeRequests()
         for id in ids where !running.isBusy(id) {
             do throws(StoreError) {
-                guard let work = try store.work(for: id), work.record.standing.state == .queued,
+                guard let work = try store.work(for: id), work.record.lifecycle.state == .queued,
                     let place = chooser.place(of: work, now: clock.monotonic())
                 else { continue }
                 start(work, in: place, &maker)

@@ -95,7 +95,7 @@ extension Scheduler {
             return .checkpoint(record.id, progress)
         }
         log(record, outcome)
-        if outcome.standing.reason == .network { reportNetworkAway(record, outcome.error) }
+        if outcome.lifecycle.reason == .network { reportNetworkAway(record, outcome.error) }
         return .concluded(record.id, progress, outcome)
     }
 
@@ -109,8 +109,8 @@ extension Scheduler {
     private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
         let isNews = notices.isNews(outcome, of: record)
         guard isNews || logger.logLevel <= .debug else { return }
-        var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.standing.state.rawValue)"]
-        if let reason = outcome.standing.reason { metadata["reason"] = "\(reason.rawValue)" }
+        var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.lifecycle.state.rawValue)"]
+        if let reason = outcome.lifecycle.reason { metadata["reason"] = "\(reason.rawValue)" }
         if let error = outcome.error {
             metadata["error"] = "\(error.code)"
             metadata["message"] = "\(error.message)"

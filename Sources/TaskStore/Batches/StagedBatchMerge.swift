@@ -42,7 +42,7 @@ struct StagedBatchMerge {
         var id: Int64
         var stored: StoredEntry
         var path: String?
-        var standing: TaskLifecycle
+        var lifecycle: TaskLifecycle
         var secrets: String?
         var hasPieceHashes: Bool
         /// The task that the entry named when the entry was read.
@@ -75,7 +75,7 @@ struct StagedBatchMerge {
             let first = StoredEntry.columnCount
             id = try row.integer(first)
             path = try row.textOrNil(first + 1)
-            standing = try row.standing(first + 2)
+            lifecycle = try row.lifecycle(first + 2)
             secrets = try row.textOrNil(first + 5)
             hasPieceHashes = try row.integer(first + 6) != 0
             task = try row.integerOrNil(first + 7).map { TaskID($0) }
@@ -102,7 +102,7 @@ struct StagedBatchMerge {
             stored = try StoredEntry(row, at: 0)
             let first = StoredEntry.columnCount
             head = TaskHead(
-                id: try row.id(first), owner: try row.owner(first + 1), standing: try row.standing(first + 2))
+                id: try row.id(first), owner: try row.owner(first + 1), lifecycle: try row.lifecycle(first + 2))
             secrets = try row.textOrNil(first + 5)
             startedAt = try row.integerOrNil(first + 6)
             hasPieceHashes = try row.integer(first + 7) != 0
@@ -174,7 +174,7 @@ struct StagedBatchMerge {
     ) throws {
         var entry = entry
         try entry.stored.keepStart(of: known.stored)
-        if try batch == nil || known.head.standing.state == .completed || isSame(known, entry, in: database) {
+        if try batch == nil || known.head.lifecycle.state == .completed || isSame(known, entry, in: database) {
             outcome.unchanged += 1
         } else {
             let before = try update(known, to: entry, in: database)
@@ -232,7 +232,7 @@ struct StagedBatchMerge {
         let entries = additions
         additions = []
         let tasks = try entries.map {
-            try FreshTask(entry: $0.stored, path: $0.path, standing: $0.standing, secrets: $0.secrets)
+            try FreshTask(entry: $0.stored, path: $0.path, lifecycle: $0.lifecycle, secrets: $0.secrets)
         }
         var next = entries.startIndex
         for range in try database.insert(tasks[...], owner: owner, now: now) {
@@ -274,13 +274,13 @@ struct StagedBatchMerge {
             try database.movePieceHashes(of: id, fromEntry: entry.id)
         }
         var head = known.head
-        if let standing = standing(of: known, before, after, asNew: entry.standing) {
-            if head.standing.state.isEnded { try database.apply(.retry, to: head, now: now) }
-            if head.standing.reason == .sourceChanged { try database.forgetSource(of: id) }
-            head.standing = standing
-            try database.setStanding(of: id, to: standing)
+        if let lifecycle = lifecycle(of: known, before, after, asNew: entry.lifecycle) {
+            if head.lifecycle.state.isEnded { try database.apply(.retry, to: head, now: now) }
+            if head.lifecycle.reason == .sourceChanged { try database.forgetSource(of: id) }
+            head.lifecycle = lifecycle
+            try database.setLifecycle(of: id, to: lifecycle)
         }
-        if before.afterTask != after.afterTask || head.standing.reason == .dependency {
+        if before.afterTask != after.afterTask || head.lifecycle.reason == .dependency {
             try database.setDependency(of: id, after: after.afterTask)
         }
         try database.journal(.updated, of: head, at: now)
@@ -291,15 +291,15 @@ struct StagedBatchMerge {
         return left
     }
 
-    /// Returns the new standing of an updated task; `nil` to keep the current one.
+    /// Returns the new lifecycle of an updated task; `nil` to keep the current one.
     ///
     /// A task that failed or waits for the user is retried with the new specification; a cancelled task stays
     /// cancelled. A start time has no effect on a task that has already started. A pause by the user is ended only by a
     /// change of the entry's own `paused`.
-    private func standing(
+    private func lifecycle(
         of known: Known, _ before: TaskSpecification, _ after: TaskSpecification, asNew: TaskLifecycle
     ) -> TaskLifecycle? {
-        let current = known.head.standing
+        let current = known.head.lifecycle
         switch current.state {
         case .completed, .cancelled: return nil
         case .failed: return asNew

@@ -137,7 +137,7 @@ extension TaskStore {
         }
     }
 
-    /// Resets the byte counts and resume data of tasks; their other data and standing stay unchanged.
+    /// Resets the byte counts and resume data of tasks; their other data and lifecycle stay unchanged.
     package func forgetBytes(of ids: [TaskID]) async throws(StoreError) {
         try await inParts(ids, ()) { database, id, _ in
             try database.forgetBytes(of: id)
@@ -221,7 +221,7 @@ extension Database {
             row.bind(entry)
             row.bind(entry.batch)
             row.bind(tasks[index].path)
-            row.bind(tasks[index].standing)
+            row.bind(tasks[index].lifecycle)
             row.bind(tasks[index].secrets)
             row.bind(stagedBatch)
         }

@@ -34,7 +34,7 @@ package struct TaskProgress: Sendable, Equatable {
 
 /// The result of a run of a task.
 package struct TaskConclusion: Sendable, Equatable {
-    package var standing: TaskLifecycle
+    package var lifecycle: TaskLifecycle
     package var attempts: Int
     /// The number of consecutive attempts without progress.
     package var failures: Int
@@ -43,10 +43,10 @@ package struct TaskConclusion: Sendable, Equatable {
     package var finishedAt: Milliseconds?
 
     package init(
-        standing: TaskLifecycle, attempts: Int, failures: Int, error: TaskFailure? = nil, verified: Bool = false,
+        lifecycle: TaskLifecycle, attempts: Int, failures: Int, error: TaskFailure? = nil, verified: Bool = false,
         finishedAt: Milliseconds? = nil
     ) {
-        self.standing = standing
+        self.lifecycle = lifecycle
         self.attempts = attempts
         self.failures = failures
         self.error = error
@@ -59,7 +59,7 @@ package struct TaskConclusion: Sendable, Equatable {
 package enum TaskChange: Sendable, Equatable {
     /// The progress of a running task; no event is recorded.
     case checkpoint(TaskID, TaskProgress)
-    /// The end of a run. The event has the type of the standing's state; there is none for `queued`, to which a task
+    /// The end of a run. The event has the type of the lifecycle's state; there is none for `queued`, to which a task
     /// returns when the daemon ends. `completed` removes the secrets, the piece digests and the resume data.
     case concluded(TaskID, TaskProgress, TaskConclusion)
 }
@@ -132,7 +132,7 @@ extension Database {
     fileprivate func conclude(
         _ id: TaskID, _ progress: TaskProgress, _ conclusion: TaskConclusion, now: Milliseconds
     ) throws -> TaskEvent? {
-        let standing = conclusion.standing
+        let lifecycle = conclusion.lifecycle
         let found = try rows(
             """
             UPDATE task SET \(TaskProgress.assignments), state = ?, reason = ?, not_before = ?, attempts = ?,
@@ -143,7 +143,7 @@ extension Database {
                 EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_id = id)
             """,
             StatementArguments(
-                progress.arguments + standing.arguments
+                progress.arguments + lifecycle.arguments
                     + [conclusion.attempts, conclusion.failures, conclusion.verified ? 1 : 0, conclusion.finishedAt]
                     + conclusion.error.arguments + [id.rawValue])
         ) { row in
@@ -153,14 +153,14 @@ extension Database {
             )
         }
         guard let found = found.first else { return nil }
-        let resumeData = standing.state == .completed ? nil : progress.resumeData
+        let resumeData = lifecycle.state == .completed ? nil : progress.resumeData
         if resumeData != nil || found.hasResumeData { try setResumeData(of: id, to: resumeData) }
-        if standing.state == .completed {
+        if lifecycle.state == .completed {
             if found.hasSecrets { try setSecrets(of: id, to: nil) }
             if found.hasPieceHashes { try setPieceHashes(of: id, to: nil) }
         }
-        let head = TaskHead(id: id, owner: found.owner, standing: standing)
-        guard let type = Self.eventType(of: standing.state) else { return nil }
+        let head = TaskHead(id: id, owner: found.owner, lifecycle: lifecycle)
+        guard let type = Self.eventType(of: lifecycle.state) else { return nil }
         return try journal(type, of: head, error: conclusion.error, at: now)
     }
 

@@ -31,8 +31,8 @@ extension TaskStore {
                 return 0
             }
             do throws(IllegalTransition) {
-                var standing = head.standing
-                guard try standing.apply(event) else { return 0 }
+                var lifecycle = head.lifecycle
+                guard try lifecycle.apply(event) else { return 0 }
             } catch {
                 outcome.refused.append((id, error))
                 return 0
@@ -89,11 +89,11 @@ extension Database {
     /// - Throws: also ``IllegalTransition``.
     func apply(_ event: TaskLifecycle.Event, to head: TaskHead, now: Milliseconds) throws {
         var head = head
-        let before = head.standing
-        guard try head.standing.apply(event) else { return }
+        let before = head.lifecycle
+        guard try head.lifecycle.apply(event) else { return }
         if event == .retry || before.reason == .sourceChanged { try forgetSource(of: head.id) }
-        if let standing = try follow(head.id, event, from: before) { head.standing = standing }
-        try setStanding(of: head.id, to: head.standing)
+        if let lifecycle = try follow(head.id, event, from: before) { head.lifecycle = lifecycle }
+        try setLifecycle(of: head.id, to: head.lifecycle)
         let type: TaskEvent.Kind
         switch event {
         case .pause: type = .paused

@@ -57,17 +57,17 @@ extension Database {
 
     private func release(_ id: TaskID, now: Milliseconds) throws {
         let startAt = try record(id, owner: nil)?.specification.startAt
-        try setStanding(of: id, to: TaskLifecycle(startAt: startAt, now: now))
+        try setLifecycle(of: id, to: TaskLifecycle(startAt: startAt, now: now))
     }
 
     private func fail(_ head: TaskHead, after id: TaskID, _ state: TaskState?, now: Milliseconds) throws {
         var head = head
-        try head.standing.apply(.abandon)
+        try head.lifecycle.apply(.abandon)
         let failure = TaskFailure(
             code: .dependency,
             message: state.map { "task \(id), which it depends on, is \($0.rawValue)" }
                 ?? "task \(id), which it depends on, no longer exists", httpStatus: nil)
-        try setStanding(of: head.id, to: head.standing)
+        try setLifecycle(of: head.id, to: head.lifecycle)
         try run(
             "UPDATE task SET finished_at = ?, error_code = ?, error_message = ? WHERE id = ?",
             [now, failure.code.rawValue, failure.message, head.id.rawValue])
@@ -101,8 +101,8 @@ extension Database {
 
     /// Restores the dependency of a task that the user resumes or retries.
     ///
-    /// - Parameter before: the task's previous standing.
-    /// - Returns: the waiting standing of a task that waits for its dependency again, because it was paused or is
+    /// - Parameter before: the task's previous lifecycle.
+    /// - Returns: the waiting lifecycle of a task that waits for its dependency again, because it was paused or is
     ///   retried; `nil` otherwise.
     func follow(_ id: TaskID, _ event: TaskLifecycle.Event, from before: TaskLifecycle) throws -> TaskLifecycle? {
         guard event == .resume || event == .retry else { return nil }

@@ -20,7 +20,7 @@ extension TaskStore {
     ) async throws(StoreError) -> MoveOutcome {
         try await writes.perform { database in
             guard let task = try database.place(of: id, owner: owner) else { return .unknown(id) }
-            let state = task.head.standing.state
+            let state = task.head.lifecycle.state
             guard !state.isEnded else { return .ended(id, state) }
             let position: Int64
             switch placement {
@@ -28,7 +28,7 @@ extension TaskStore {
             case .last: position = try database.lastPosition()
             case .before(let other):
                 guard let next = try database.place(of: other, owner: owner) else { return .unknown(other) }
-                let state = next.head.standing.state
+                let state = next.head.lifecycle.state
                 guard other == id || !state.isEnded else { return .ended(other, state) }
                 switch try database.position(of: task, before: next) {
                 case .success(let found): position = found

@@ -4,7 +4,7 @@ package import TaskModel
 /// The outcome of a change to a task's specification.
 package enum UpdateOutcome: Sendable, Equatable {
     case updated
-    /// The task already has the requested specification and standing.
+    /// The task already has the requested specification and lifecycle.
     case unchanged
     /// The id has no task that the caller may see.
     case unknown
@@ -22,7 +22,7 @@ extension TaskStore {
             _ asked: TaskSpecification, _ before: TaskSpecification, _ owner: UInt32
         ) throws(FieldError) -> NewTask
 
-    /// Changes a task's specification, records an event, and changes the task's standing accordingly (see
+    /// Changes a task's specification, records an event, and changes the task's lifecycle accordingly (see
     /// ``TaskLifecycle/updated(by:now:)``). Bytes and resume data are kept. A running task is treated as ready, which
     /// is its stored state.
     ///
@@ -90,7 +90,7 @@ extension TaskStore {
 /// The states of a task before and after a change.
 private struct UpdatePlan {
     var head: TaskHead
-    var standing: TaskLifecycle
+    var lifecycle: TaskLifecycle
     var before: StoredEntry
     var after: StoredEntry
     var secretsBefore: String?
@@ -105,7 +105,7 @@ private struct UpdatePlan {
         }
     }
 
-    var isEmpty: Bool { before == after && secretsBefore == secretsAfter && head.standing == standing }
+    var isEmpty: Bool { before == after && secretsBefore == secretsAfter && head.lifecycle == lifecycle }
 }
 
 /// An outcome without a change to carry out.
@@ -126,7 +126,7 @@ extension Database {
             """, [id.rawValue]
         ) { row in
             let first = StoredEntry.columnCount
-            let head = TaskHead(id: id, owner: try row.owner(first), standing: try row.standing(first + 1))
+            let head = TaskHead(id: id, owner: try row.owner(first), lifecycle: try row.lifecycle(first + 1))
             return (
                 head: head, entry: try StoredEntry(row, at: 0), secrets: try row.textOrNil(first + 4),
                 path: try row.textOrNil(first + 5)
@@ -135,9 +135,9 @@ extension Database {
         guard let found, owner == nil || found.head.owner == owner else {
             return .failure(NoPlan(outcome: .unknown))
         }
-        let standing: TaskLifecycle
+        let lifecycle: TaskLifecycle
         do throws(IllegalTransition) {
-            standing = try found.head.standing.updated(by: changes, now: now)
+            lifecycle = try found.head.lifecycle.updated(by: changes, now: now)
         } catch {
             return .failure(NoPlan(outcome: .refused(error)))
         }
@@ -155,7 +155,7 @@ extension Database {
         }
         return .success(
             UpdatePlan(
-                head: found.head, standing: standing, before: found.entry,
+                head: found.head, lifecycle: lifecycle, before: found.entry,
                 after: try StoredEntry(task, identity: identity), secretsBefore: found.secrets,
                 secretsAfter: try StoredJSON.encode(secrets: task.secrets), path: task.path))
     }
@@ -171,8 +171,8 @@ extension Database {
         }
         if plan.secretsBefore != plan.secretsAfter { try setSecrets(of: id, to: plan.secretsAfter) }
         var head = plan.head
-        if head.standing != plan.standing {
-            if head.standing.state == .failed {
+        if head.lifecycle != plan.lifecycle {
+            if head.lifecycle.state == .failed {
                 try apply(.retry, to: head, now: now)
             } else {
                 // Failures with the previous specification do not count for the new one.
@@ -182,8 +182,8 @@ extension Database {
                     WHERE id = ?
                     """, [id.rawValue])
             }
-            try setStanding(of: id, to: plan.standing)
-            head.standing = plan.standing
+            try setLifecycle(of: id, to: plan.lifecycle)
+            head.lifecycle = plan.lifecycle
         }
         try journal(.updated, of: head, at: now)
     }

@@ -67,10 +67,10 @@ struct RowBinding {
     /// `SQLITE_TRANSIENT`: SQLite makes its own copy of the text.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
-    mutating func bind(_ standing: TaskLifecycle) {
-        bind(standing.state.rawValue)
-        bind(standing.reason?.rawValue)
-        bind(standing.notBefore)
+    mutating func bind(_ lifecycle: TaskLifecycle) {
+        bind(lifecycle.state.rawValue)
+        bind(lifecycle.reason?.rawValue)
+        bind(lifecycle.notBefore)
     }
 
     /// Executes the statement and clears its bindings.

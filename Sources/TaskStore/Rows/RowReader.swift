@@ -90,15 +90,15 @@ struct RowReader {
         TaskID(try integer(index))
     }
 
-    /// Returns the standing in the three columns from `first` on: state, reason, not_before.
-    func standing(_ first: Int) throws(StoreError) -> TaskLifecycle {
+    /// Returns the lifecycle in the three columns from `first` on: state, reason, not_before.
+    func lifecycle(_ first: Int) throws(StoreError) -> TaskLifecycle {
         let state: TaskState = try word(first)
-        let standing = TaskLifecycle(
+        let lifecycle = TaskLifecycle(
             state: state, reason: try wordOrNil(first + 1), notBefore: try integerOrNil(first + 2))
-        guard let standing else {
+        guard let lifecycle else {
             throw .corrupt("a task in state \(state.rawValue) has a reason that does not apply to it")
         }
-        return standing
+        return lifecycle
     }
 
     /// Returns the failure in the three columns from `first` on: code, message, status.
@@ -154,7 +154,7 @@ extension Database {
 }
 
 extension TaskLifecycle {
-    /// The standing as three columns. A running task is stored as `queued`, which it is after the daemon's end.
+    /// The lifecycle as three columns. A running task is stored as `queued`, which it is after the daemon's end.
     var arguments: [(any DatabaseValueConvertible)?] {
         [(state == .active ? .queued : state).rawValue, reason?.rawValue, notBefore]
     }

@@ -7,7 +7,7 @@ extension Database {
     func journal(
         _ type: TaskEvent.Kind, of task: TaskHead, error: TaskFailure? = nil, at now: Milliseconds
     ) throws -> TaskEvent {
-        let standing = task.standing
+        let lifecycle = task.lifecycle
         try run(
             """
             INSERT INTO event (at, type, task_id, owner, state, reason, error_code, error_message, http_status)
@@ -15,10 +15,10 @@ extension Database {
             """,
             StatementArguments(
                 [now, type.rawValue, task.id.rawValue, task.owner]
-                    + Array(standing.arguments.prefix(2)) + error.arguments))
+                    + Array(lifecycle.arguments.prefix(2)) + error.arguments))
         return TaskEvent(
             sequence: lastInsertedRowID, at: now, type: type, id: task.id,
-            state: standing.state == .active ? .queued : standing.state, reason: standing.reason, error: error)
+            state: lifecycle.state == .active ? .queued : lifecycle.state, reason: lifecycle.reason, error: error)
     }
 
     /// Records the addition of tasks like ``journal(_:of:error:at:)``, in one row that stands for one sequence number

@@ -9,19 +9,19 @@ package struct NewTask: Sendable, Equatable {
     package var owner: UInt32
     /// The scheme, name and port of the URL.
     package var host: String
-    package var standing: TaskLifecycle
+    package var lifecycle: TaskLifecycle
     /// The absolute path, if it is already known.
     package var path: String?
 
     package init(
-        specification: TaskSpecification, secrets: TaskSecrets, owner: UInt32, host: String, standing: TaskLifecycle,
+        specification: TaskSpecification, secrets: TaskSecrets, owner: UInt32, host: String, lifecycle: TaskLifecycle,
         path: String? = nil
     ) {
         self.specification = specification
         self.secrets = secrets
         self.owner = owner
         self.host = host
-        self.standing = standing
+        self.lifecycle = lifecycle
         self.path = path
     }
 }

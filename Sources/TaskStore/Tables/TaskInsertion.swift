@@ -5,7 +5,7 @@ import TaskModel
 struct FreshTask {
     var entry: StoredEntry
     var path: String?
-    var standing: TaskLifecycle
+    var lifecycle: TaskLifecycle
     /// The secrets as JSON.
     var secrets: String?
     var pieceHashes: PieceHashes?
@@ -18,16 +18,16 @@ struct FreshTask {
     init(_ task: borrowing NewTask, identity: String, rests: inout StoredEntry.Rests) throws(StoreError) {
         entry = try StoredEntry(task, identity: identity, rests: &rests)
         path = task.path
-        standing = task.standing
+        lifecycle = task.lifecycle
         secrets = try StoredJSON.encode(secrets: task.secrets)
         pieceHashes = task.specification.pieceHashes
         afterTask = task.specification.afterTask
     }
 
-    init(entry: StoredEntry, path: String?, standing: TaskLifecycle, secrets: String?) throws(StoreError) {
+    init(entry: StoredEntry, path: String?, lifecycle: TaskLifecycle, secrets: String?) throws(StoreError) {
         self.entry = entry
         self.path = path
-        self.standing = standing
+        self.lifecycle = lifecycle
         self.secrets = secrets
         // The specification is decoded only if it contains a dependency, because few tasks have one.
         if entry.specification?.hasBytes(of: "\"afterTask\"") == true { afterTask = try entry.decoded().afterTask }
@@ -75,15 +75,15 @@ extension Database {
                 group = try groups[batch] ?? self.group(owner: owner, batch: batch, stagedBatch: stagedBatch)
                 groups[batch] = group
             }
-            let standing = tasks[index].standing
-            if let last = ranges.last, last.state == standing.state, last.reason == standing.reason {
+            let lifecycle = tasks[index].lifecycle
+            if let last = ranges.last, last.state == lifecycle.state, last.reason == lifecycle.reason {
                 ranges[ranges.count - 1].ids = last.ids.lowerBound...id
             } else {
-                ranges.append(TaskRange(ids: id...id, state: standing.state, reason: standing.reason))
+                ranges.append(TaskRange(ids: id...id, state: lifecycle.state, reason: lifecycle.reason))
             }
-            if standing.state != tally?.state || group != tally?.group {
+            if lifecycle.state != tally?.state || group != tally?.group {
                 if let tally { try count(tally.count, tally.state, into: tally.group) }
-                tally = (group, standing.state, 0)
+                tally = (group, lifecycle.state, 0)
             }
             tally?.count += 1
             bytes = bytes.addingClamped(tasks[index].rowBytes)
@@ -93,7 +93,7 @@ extension Database {
             row.bind(Int64(owner))
             row.bind(now)
             row.bind(tasks[index].path)
-            row.bind(standing)
+            row.bind(lifecycle)
             row.bind(tasks[index].entry)
         }
         if let tally { try count(tally.count, tally.state, into: tally.group) }

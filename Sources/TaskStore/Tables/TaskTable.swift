@@ -15,7 +15,7 @@ extension TaskRecord {
         let first = StoredEntry.columnCount
         self.init(
             id: try row.id(first), specification: try entry.decoded(), owner: try row.owner(first + 5),
-            standing: try row.standing(first + 2), createdAt: try row.integer(first + 11))
+            lifecycle: try row.lifecycle(first + 2), createdAt: try row.integer(first + 11))
         path = try row.textOrNil(first + 1)
         bytesDone = try row.integer(first + 6)
         bytesTotal = try row.integerOrNil(first + 7)
@@ -34,21 +34,21 @@ extension TaskRecord {
 struct TaskHead {
     var id: TaskID
     var owner: UInt32
-    var standing: TaskLifecycle
+    var lifecycle: TaskLifecycle
 
     /// The columns of ``GroupSQL/tasks``.
     static let columns = "task.id, task.owner, state, reason, not_before"
 
-    init(id: TaskID, owner: UInt32, standing: TaskLifecycle) {
+    init(id: TaskID, owner: UInt32, lifecycle: TaskLifecycle) {
         self.id = id
         self.owner = owner
-        self.standing = standing
+        self.lifecycle = lifecycle
     }
 
     init(_ row: RowReader) throws(StoreError) {
         id = try row.id(0)
         owner = try row.owner(1)
-        standing = try row.standing(2)
+        lifecycle = try row.lifecycle(2)
     }
 }
 
@@ -73,10 +73,10 @@ extension Database {
         return owner == nil || head?.owner == owner ? head : nil
     }
 
-    func setStanding(of id: TaskID, to standing: TaskLifecycle) throws {
+    func setLifecycle(of id: TaskID, to lifecycle: TaskLifecycle) throws {
         try run(
             "UPDATE task SET state = ?, reason = ?, not_before = ? WHERE id = ?",
-            StatementArguments(standing.arguments + [id.rawValue]))
+            StatementArguments(lifecycle.arguments + [id.rawValue]))
     }
 
     /// Resets a task's byte counts and removes its resume data.

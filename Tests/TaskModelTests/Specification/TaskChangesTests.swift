@@ -104,15 +104,15 @@ struct TaskChangesTests {
 
     // MARK: - Resulting state
 
-    private static func standing(_ state: TaskState, _ reason: TaskReason? = nil) throws -> TaskLifecycle {
+    private static func lifecycle(_ state: TaskState, _ reason: TaskReason? = nil) throws -> TaskLifecycle {
         try #require(TaskLifecycle(state: state, reason: reason, notBefore: state == .waiting ? 500 : nil))
     }
 
     private static let now: Milliseconds = 100
     private static let later = TaskLifecycle(startAt: 900, now: now)
 
-    private static func updated(_ standing: TaskLifecycle, _ json: String) throws -> TaskLifecycle {
-        try standing.updated(by: decode(json), now: now)
+    private static func updated(_ lifecycle: TaskLifecycle, _ json: String) throws -> TaskLifecycle {
+        try lifecycle.updated(by: decode(json), now: now)
     }
 
     @Test(
@@ -123,7 +123,7 @@ struct TaskChangesTests {
             (.paused, .urlExpired, true), (.paused, .auth, true), (.paused, .sourceChanged, true),
         ] as [(TaskState, TaskReason?, Bool)])
     func url(state: TaskState, reason: TaskReason?, isFreed: Bool) throws {
-        let before = try Self.standing(state, reason)
+        let before = try Self.lifecycle(state, reason)
         let after = try Self.updated(before, #"{"url":"http://h/b"}"#)
         #expect(after == (isFreed ? TaskLifecycle() : before))
         let scheduled = try Self.updated(before, #"{"url":"http://h/b","startAt":900}"#)
@@ -142,21 +142,21 @@ struct TaskChangesTests {
         ])
     func access(json: String, isFreed: Bool) throws {
         for reason in [TaskReason.auth, .urlExpired] {
-            let standing = try Self.standing(.paused, reason)
-            #expect(try Self.updated(standing, json) == (isFreed ? TaskLifecycle() : standing))
+            let lifecycle = try Self.lifecycle(.paused, reason)
+            #expect(try Self.updated(lifecycle, json) == (isFreed ? TaskLifecycle() : lifecycle))
         }
-        for standing in [try Self.standing(.failed), try Self.standing(.paused, .user)] {
-            #expect(try Self.updated(standing, json) == standing)
+        for lifecycle in [try Self.lifecycle(.failed), try Self.lifecycle(.paused, .user)] {
+            #expect(try Self.updated(lifecycle, json) == lifecycle)
         }
     }
 
     @Test("a mirror or another digest frees what failed and what waits, as another URL does")
     func source() throws {
         for json in [#"{"mirrors":["http://m/a"]}"#, #"{"checksum":"md5:0"}"#, #"{"checksum":null}"#] {
-            for standing in [
-                try Self.standing(.failed), try Self.standing(.waiting, .retry), try Self.standing(.paused, .auth),
-            ] { #expect(try Self.updated(standing, json) == TaskLifecycle()) }
-            let paused = try Self.standing(.paused, .user)
+            for lifecycle in [
+                try Self.lifecycle(.failed), try Self.lifecycle(.waiting, .retry), try Self.lifecycle(.paused, .auth),
+            ] { #expect(try Self.updated(lifecycle, json) == TaskLifecycle()) }
+            let paused = try Self.lifecycle(.paused, .user)
             #expect(try Self.updated(paused, json) == paused)
         }
     }
@@ -164,27 +164,27 @@ struct TaskChangesTests {
     @Test("a time to start holds what would start before it, and its end frees what waits for it alone")
     func startAt() throws {
         let free: [TaskLifecycle] = [
-            TaskLifecycle(), try Self.standing(.waiting, .scheduled), try Self.standing(.waiting, .retry),
+            TaskLifecycle(), try Self.lifecycle(.waiting, .scheduled), try Self.lifecycle(.waiting, .retry),
         ]
-        for standing in free { #expect(try Self.updated(standing, #"{"startAt":900}"#) == Self.later) }
+        for lifecycle in free { #expect(try Self.updated(lifecycle, #"{"startAt":900}"#) == Self.later) }
         for past in [#"{"startAt":null}"#, #"{"startAt":50}"#] {
-            #expect(try Self.updated(Self.standing(.waiting, .scheduled), past) == TaskLifecycle())
+            #expect(try Self.updated(Self.lifecycle(.waiting, .scheduled), past) == TaskLifecycle())
             for reason in [TaskReason.retry, .network, .diskFull] {
-                let standing = try Self.standing(.waiting, reason)
-                #expect(try Self.updated(standing, past) == standing)
+                let lifecycle = try Self.lifecycle(.waiting, reason)
+                #expect(try Self.updated(lifecycle, past) == lifecycle)
             }
         }
-        for standing in [try Self.standing(.paused, .user), try Self.standing(.failed)] {
-            #expect(try Self.updated(standing, #"{"startAt":900}"#) == standing)
+        for lifecycle in [try Self.lifecycle(.paused, .user), try Self.lifecycle(.failed)] {
+            #expect(try Self.updated(lifecycle, #"{"startAt":900}"#) == lifecycle)
         }
     }
 
     @Test("what is completed or cancelled is not changed, and the refusal says what can be done")
     func ended() throws {
         for state in [TaskState.completed, .cancelled] {
-            let standing = try Self.standing(state)
+            let lifecycle = try Self.lifecycle(state)
             #expect(throws: IllegalTransition(event: .update, state: state)) {
-                try Self.updated(standing, #"{"limit":7}"#)
+                try Self.updated(lifecycle, #"{"limit":7}"#)
             }
         }
         #expect("\(IllegalTransition(event: .update, state: .cancelled))".contains("retry"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TaskModel
 
-@Suite("A task's standing")
+@Suite("A task's lifecycle")
 struct TaskLifecycleTests {
     private enum Outcome: Equatable {
         case becomes(TaskState, TaskReason? = nil, Milliseconds? = nil)
@@ -63,8 +63,8 @@ struct TaskLifecycleTests {
         }
     }
 
-    private static func standing(in state: TaskState) throws -> TaskLifecycle {
-        var standing = TaskLifecycle()
+    private static func lifecycle(in state: TaskState) throws -> TaskLifecycle {
+        var lifecycle = TaskLifecycle()
         let way: [TaskLifecycle.Event] =
             switch state {
             case .queued: []
@@ -75,15 +75,15 @@ struct TaskLifecycleTests {
             case .failed: [.start, .fail]
             case .cancelled: [.cancel]
             }
-        for event in way { try standing.apply(event) }
-        #expect(standing.state == state)
-        return standing
+        for event in way { try lifecycle.apply(event) }
+        #expect(lifecycle.state == state)
+        return lifecycle
     }
 
     @Test("every event in every state leads where the machine says", arguments: TaskState.allCases)
     func table(state: TaskState) throws {
         for event in Self.events {
-            let before = try Self.standing(in: state)
+            let before = try Self.lifecycle(in: state)
             var after = before
             let outcome: Outcome
             do throws(IllegalTransition) {
@@ -101,35 +101,35 @@ struct TaskLifecycleTests {
     @Test("a pause holds what waits for a person's help, and changes nothing of what a person paused")
     func pauseOfPaused() throws {
         for reason in [TaskReason.auth, .urlExpired, .sourceChanged] {
-            var standing = TaskLifecycle()
-            try standing.apply(.start)
-            try standing.apply(.block(reason))
-            #expect(try standing.apply(.pause), "\(reason)")
-            #expect(standing == TaskLifecycle(paused: true), "\(reason)")
-            #expect(try !standing.apply(.pause), "\(reason)")
+            var lifecycle = TaskLifecycle()
+            try lifecycle.apply(.start)
+            try lifecycle.apply(.block(reason))
+            #expect(try lifecycle.apply(.pause), "\(reason)")
+            #expect(lifecycle == TaskLifecycle(paused: true), "\(reason)")
+            #expect(try !lifecycle.apply(.pause), "\(reason)")
             var changes = TaskChanges()
             changes.url = "http://h/b"
             changes.password = .set("p")
-            #expect(try standing.updated(by: changes, now: 1) == standing, "\(reason)")
+            #expect(try lifecycle.updated(by: changes, now: 1) == lifecycle, "\(reason)")
         }
     }
 
     @Test("a hundred thousand random events never leave the legal standings")
     func randomWalk() {
         var generator = SeededGenerator(seed: 11)
-        var standing = TaskLifecycle()
+        var lifecycle = TaskLifecycle()
         var seen: Set<TaskState> = []
         for _ in 0..<100_000 {
-            if standing.state == .completed { standing = TaskLifecycle() }
+            if lifecycle.state == .completed { lifecycle = TaskLifecycle() }
             guard let event = Self.events.randomElement(using: &generator) else { return }
-            _ = try? standing.apply(event)
-            seen.insert(standing.state)
-            if standing.state == .active {
-                #expect(standing.reason == nil && standing.notBefore == nil)
+            _ = try? lifecycle.apply(event)
+            seen.insert(lifecycle.state)
+            if lifecycle.state == .active {
+                #expect(lifecycle.reason == nil && lifecycle.notBefore == nil)
             } else {
                 let stored = TaskLifecycle(
-                    state: standing.state, reason: standing.reason, notBefore: standing.notBefore)
-                #expect(stored == standing)
+                    state: lifecycle.state, reason: lifecycle.reason, notBefore: lifecycle.notBefore)
+                #expect(stored == lifecycle)
             }
         }
         #expect(seen == Set(TaskState.allCases))
@@ -147,14 +147,14 @@ struct TaskLifecycleTests {
 
     @Test("only what waits for another task is abandoned with it", arguments: TaskReason.allCases)
     func abandoned(reason: TaskReason) throws {
-        var standing = TaskLifecycle()
-        try standing.apply(.start)
-        guard (try? standing.apply(.park(reason, until: nil))) != nil else { return }
+        var lifecycle = TaskLifecycle()
+        try lifecycle.apply(.start)
+        guard (try? lifecycle.apply(.park(reason, until: nil))) != nil else { return }
         if reason == .dependency {
-            #expect(standing == TaskLifecycle(follows: true))
-            #expect(try standing.apply(.abandon) && standing.state == .failed)
+            #expect(lifecycle == TaskLifecycle(follows: true))
+            #expect(try lifecycle.apply(.abandon) && lifecycle.state == .failed)
         } else {
-            #expect(throws: IllegalTransition.self) { try standing.apply(.abandon) }
+            #expect(throws: IllegalTransition.self) { try lifecycle.apply(.abandon) }
         }
     }
 
@@ -168,9 +168,9 @@ struct TaskLifecycleTests {
             case .paused: [.user, .auth, .urlExpired, .sourceChanged]
             }
         for reason in [nil] + TaskReason.allCases.map(Optional.some) {
-            let standing = TaskLifecycle(state: state, reason: reason, notBefore: 4)
-            #expect((standing != nil) == legal.contains(reason), "\(state) \(String(describing: reason))")
-            #expect(standing?.notBefore == (standing != nil && state == .waiting ? 4 : nil))
+            let lifecycle = TaskLifecycle(state: state, reason: reason, notBefore: 4)
+            #expect((lifecycle != nil) == legal.contains(reason), "\(state) \(String(describing: reason))")
+            #expect(lifecycle?.notBefore == (lifecycle != nil && state == .waiting ? 4 : nil))
         }
     }
 

@@ -41,7 +41,7 @@ struct TaskStatusTests {
 
     private static func record(path: String? = nil) -> TaskRecord {
         var record = TaskRecord(
-            id: TaskID(7), specification: TaskSpecification(url: "http://h/a"), owner: 1000, standing: TaskLifecycle(),
+            id: TaskID(7), specification: TaskSpecification(url: "http://h/a"), owner: 1000, lifecycle: TaskLifecycle(),
             createdAt: 5)
         record.path = path
         return record
@@ -68,7 +68,7 @@ struct TaskStatusTests {
         record.specification.checksum = "md5:0"
         record.specification.checksumURL = "http://h/SHA256SUMS"
         record.specification.afterTask = TaskID(3)
-        record.standing = TaskLifecycle(startAt: 9, now: 1)
+        record.lifecycle = TaskLifecycle(startAt: 9, now: 1)
         record.bytesTotal = 10
         record.startedAt = 6
         record.finishedAt = 8

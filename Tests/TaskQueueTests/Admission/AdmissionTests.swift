@@ -43,7 +43,7 @@ struct AdmissionTests {
         #expect(task.host == "https://example.org:443" && task.owner == 1000)
         #expect(task.specification.url == "https://Example.org/a%20b.iso?sig=REDACTED")
         #expect(task.secrets.url == specification.url)
-        #expect(task.standing == TaskLifecycle(startAt: 9, now: 5))
+        #expect(task.lifecycle == TaskLifecycle(startAt: 9, now: 5))
         specification.output = "named"
         #expect(try Self.admit(specification).path == "/home/me/dl/isos/named")
     }

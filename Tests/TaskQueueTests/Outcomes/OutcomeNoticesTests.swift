@@ -11,7 +11,7 @@ struct OutcomeNoticesTests {
     private static func record(owner: UInt32 = 1, error: TaskFailure? = nil) -> TaskRecord {
         var record = TaskRecord(
             id: TaskID(1), specification: TaskSpecification(kind: .download, url: "http://h/a"), owner: owner,
-            standing: TaskLifecycle(), createdAt: 0)
+            lifecycle: TaskLifecycle(), createdAt: 0)
         record.error = error
         return record
     }
@@ -19,12 +19,12 @@ struct OutcomeNoticesTests {
     private static let failure = TaskFailure(code: .io, message: "m", httpStatus: nil)
 
     private static func outcome(_ reason: TaskReason?, isFailure: Bool = true) throws -> TaskConclusion {
-        var standing = TaskLifecycle()
+        var lifecycle = TaskLifecycle()
         if let reason {
-            try standing.apply(.start)
-            try standing.apply(.park(reason, until: 1))
+            try lifecycle.apply(.start)
+            try lifecycle.apply(.park(reason, until: 1))
         }
-        return TaskConclusion(standing: standing, attempts: 1, failures: 1, error: isFailure ? failure : nil)
+        return TaskConclusion(lifecycle: lifecycle, attempts: 1, failures: 1, error: isFailure ? failure : nil)
     }
 
     @Test("a failure of its own is reported each time, a success never")

@@ -14,7 +14,7 @@ struct RunOutcomePolicyTests {
     private static func record(kind: TaskKind = .download, attempts: Int = 4, failures: Int = 2) -> TaskRecord {
         var record = TaskRecord(
             id: TaskID(1), specification: TaskSpecification(kind: kind, url: "http://h/a"), owner: 1,
-            standing: TaskLifecycle(), createdAt: 0)
+            lifecycle: TaskLifecycle(), createdAt: 0)
         record.attempts = attempts
         record.failures = failures
         record.bytesDone = 100
@@ -37,7 +37,7 @@ struct RunOutcomePolicyTests {
     @Test("a part that another process has is waited for, and burns nothing")
     func partInUse() throws {
         let outcome = try #require(Self.conclude(TransferError(.partInUse, "process 7 is at work on it")))
-        #expect(outcome.standing.reason == .retry && outcome.standing.notBefore == Self.now + 10_000)
+        #expect(outcome.lifecycle.reason == .retry && outcome.lifecycle.notBefore == Self.now + 10_000)
         #expect(outcome.attempts == 4 && outcome.failures == 2)
         #expect(outcome.error?.code == .partInUse && outcome.error?.message == "process 7 is at work on it")
     }
@@ -52,7 +52,7 @@ struct RunOutcomePolicyTests {
         for hold in [0, 99_000, 100_500, 103_000] as [Milliseconds] {
             let outcome = RunOutcomePolicy(record: Self.record(), policy: policy, now: Self.now, hold: hold)
                 .conclude(.init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator)
-            let wait = try #require(outcome?.standing.notBefore) - Self.now
+            let wait = try #require(outcome?.lifecycle.notBefore) - Self.now
             #expect((max(100_000, hold)...max(100_000, hold) + 1_000).contains(wait), "\(hold): \(wait)")
         }
     }
@@ -71,9 +71,9 @@ struct RunOutcomePolicyTests {
                 let outcome = try #require(
                     RunOutcomePolicy(record: record, policy: policy, now: Self.now, isHostAtWork: true)
                         .conclude(.init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator))
-                #expect(outcome.standing.state == .waiting)
+                #expect(outcome.lifecycle.state == .waiting)
                 #expect(outcome.failures == 0)
-                #expect((outcome.standing.notBefore ?? .max) <= Self.now + 4 * policy.baseDelay, "it does not grow")
+                #expect((outcome.lifecycle.notBefore ?? .max) <= Self.now + 4 * policy.baseDelay, "it does not grow")
                 record.failures = outcome.failures
             }
             let outcome = RunOutcomePolicy(record: record, policy: policy, now: Self.now)
@@ -87,7 +87,7 @@ struct RunOutcomePolicyTests {
             .conclude(
                 .init(error: TransferError(.httpStatus, "m", httpStatus: 500), attempts: 1, transferred: 0), order: nil,
                 using: &generator)
-        #expect(outcome?.standing.state == .failed)
+        #expect(outcome?.lifecycle.state == .failed)
     }
 
     /// The error, the state, the reason, the code, and whether the attempt counts.
@@ -140,12 +140,12 @@ struct RunOutcomePolicyTests {
         (TransferError(.httpStatus, "m", httpStatus: 503), .waiting, .retry, "http-503", true),
     ]
 
-    @Test("every error leads to one standing, one word and one count")
+    @Test("every error leads to one lifecycle, one word and one count")
     func errors() throws {
         for (error, state, reason, code, burns) in Self.table {
             let conclusion = try #require(Self.conclude(error), "\(code)")
-            #expect(conclusion.standing.state == state, "\(code)")
-            #expect(conclusion.standing.reason == reason, "\(code)")
+            #expect(conclusion.lifecycle.state == state, "\(code)")
+            #expect(conclusion.lifecycle.reason == reason, "\(code)")
             #expect(
                 conclusion.error
                     == TaskFailure(
@@ -155,8 +155,8 @@ struct RunOutcomePolicyTests {
             #expect(conclusion.attempts == (burns ? 5 : 4), "\(code)")
             #expect(conclusion.failures == (burns ? 3 : 2), "\(code)")
             #expect(conclusion.finishedAt == (state == .failed ? Self.now : nil), "\(code)")
-            #expect((conclusion.standing.notBefore != nil) == (state == .waiting), "\(code)")
-            if let until = conclusion.standing.notBefore { #expect(until >= Self.now && until <= Self.now + 30_000) }
+            #expect((conclusion.lifecycle.notBefore != nil) == (state == .waiting), "\(code)")
+            if let until = conclusion.lifecycle.notBefore { #expect(until >= Self.now && until <= Self.now + 30_000) }
         }
     }
 
@@ -164,11 +164,11 @@ struct RunOutcomePolicyTests {
     func orders() throws {
         for (error, _, _, code, _) in Self.table {
             let paused = try #require(Self.conclude(error, order: .pause))
-            #expect((paused.standing.state, paused.standing.reason) == (.paused, .user), "\(code)")
+            #expect((paused.lifecycle.state, paused.lifecycle.reason) == (.paused, .user), "\(code)")
             #expect(paused.error?.code.rawValue == code && paused.attempts == 5)
             for order in [RunOutcomePolicy.Order.cancel, .remove] {
                 let cancelled = try #require(Self.conclude(error, order: order))
-                #expect(cancelled.standing.state == .cancelled && cancelled.finishedAt == Self.now, "\(code)")
+                #expect(cancelled.lifecycle.state == .cancelled && cancelled.finishedAt == Self.now, "\(code)")
             }
             #expect(Self.conclude(error, order: .release) == nil, "the daemon's end burns nothing")
         }
@@ -181,7 +181,7 @@ struct RunOutcomePolicyTests {
             (RunOutcomePolicy.Order.pause, TaskState.paused), (.cancel, .cancelled), (.remove, .cancelled),
         ] {
             let conclusion = try #require(Self.conclude(stop, order: order, attempts: 3))
-            #expect(conclusion.standing.state == state && conclusion.error == nil)
+            #expect(conclusion.lifecycle.state == state && conclusion.error == nil)
             #expect((conclusion.attempts, conclusion.failures) == (4, 2))
         }
         #expect(Self.conclude(stop, order: .release, attempts: 3) == nil)
@@ -192,7 +192,7 @@ struct RunOutcomePolicyTests {
     func success() throws {
         for order in [nil, RunOutcomePolicy.Order.pause, .cancel, .remove, .release] {
             let conclusion = try #require(Self.conclude(nil, order: order, attempts: 2, isVerified: true))
-            #expect(conclusion.standing.state == .completed && conclusion.verified && conclusion.error == nil)
+            #expect(conclusion.lifecycle.state == .completed && conclusion.verified && conclusion.error == nil)
             #expect((conclusion.attempts, conclusion.finishedAt) == (6, Self.now))
         }
         #expect(Self.conclude(nil)?.verified == false)
@@ -201,9 +201,9 @@ struct RunOutcomePolicyTests {
     @Test("attempts in a row without progress are counted to the limit")
     func limit() {
         let error = TransferError(.timedOut, "m")
-        #expect(Self.conclude(error, record: Self.record(failures: 8))?.standing.state == .waiting)
-        #expect(Self.conclude(error, record: Self.record(failures: 9))?.standing.state == .failed)
-        #expect(Self.conclude(error, record: Self.record(failures: 7), attempts: 3)?.standing.state == .failed)
+        #expect(Self.conclude(error, record: Self.record(failures: 8))?.lifecycle.state == .waiting)
+        #expect(Self.conclude(error, record: Self.record(failures: 9))?.lifecycle.state == .failed)
+        #expect(Self.conclude(error, record: Self.record(failures: 7), attempts: 3)?.lifecycle.state == .failed)
         #expect(Self.conclude(error, record: Self.record(failures: 0), attempts: 3)?.failures == 3)
     }
 
@@ -223,7 +223,7 @@ struct RunOutcomePolicyTests {
             record.attempts = conclusion.attempts
             record.failures = conclusion.failures
             record.error = conclusion.error
-            guard let until = conclusion.standing.notBefore else { break }
+            guard let until = conclusion.lifecycle.notBefore else { break }
             manual.advance(by: until - manual.now)
         }
         return (record.attempts, manual.now - begin)
@@ -243,11 +243,11 @@ struct RunOutcomePolicyTests {
         let error = TransferError(.unknownHost, "m")
         var record = Self.record(failures: 8)
         record.error = TaskFailure(code: .connect, message: "m")
-        #expect(Self.conclude(error, record: record)?.standing.state == .waiting)
+        #expect(Self.conclude(error, record: record)?.lifecycle.state == .waiting)
         record.error = TaskFailure(code: .dns, message: "m")
-        #expect(Self.conclude(error, record: record)?.standing.state == .failed)
+        #expect(Self.conclude(error, record: record)?.lifecycle.state == .failed)
         let further = Self.conclude(error, record: record, transferred: 50, bytesDone: 150)
-        #expect(further?.standing.state == .waiting && further?.failures == 1)
+        #expect(further?.lifecycle.state == .waiting && further?.failures == 1)
     }
 
     @Test("with progress the count starts again")
@@ -255,7 +255,7 @@ struct RunOutcomePolicyTests {
         let record = Self.record(failures: 9)
         let truncated = Self.conclude(
             TransferError(.truncated, "m"), record: record, attempts: 3, transferred: 50, bytesDone: 150)
-        #expect(truncated?.standing.state == .waiting && truncated?.failures == 1 && truncated?.attempts == 7)
+        #expect(truncated?.lifecycle.state == .waiting && truncated?.failures == 1 && truncated?.attempts == 7)
         let full = Self.conclude(TransferError(.diskFull, "m"), record: record, transferred: 50, bytesDone: 150)
         #expect(full?.failures == 0)
         let paused = Self.conclude(
@@ -268,7 +268,7 @@ struct RunOutcomePolicyTests {
         let error = TransferError(.allowanceUsedUp, "7 of the 7 bytes allowed are used")
         let record = Self.record(failures: 9)
         let parked = try #require(Self.conclude(error, record: record, transferred: 50, bytesDone: 50))
-        #expect(parked.standing.reason == .quota && parked.standing.notBefore == nil)
+        #expect(parked.lifecycle.reason == .quota && parked.lifecycle.notBefore == nil)
         #expect(parked.failures == 9 && parked.attempts == record.attempts)
         #expect(parked.error?.code == .quota)
         #expect(parked.error?.message.hasPrefix("7 of the 7 bytes allowed are used by your downloads: remove") == true)
@@ -278,11 +278,11 @@ struct RunOutcomePolicyTests {
     func place() throws {
         let error = TransferError(.io, "m", systemError: EIO)
         let place = try #require(Self.conclude(error, record: Self.record(failures: 9)))
-        #expect(place.standing.notBefore == Self.now + RunOutcomePolicy.diskProbe && place.failures == 9)
+        #expect(place.lifecycle.notBefore == Self.now + RunOutcomePolicy.diskProbe && place.failures == 9)
         let worn = try #require(Self.conclude(error, record: Self.record(failures: 9), transferred: 50, bytesDone: 0))
-        #expect(worn.standing.reason == .disk && worn.failures == 9)
+        #expect(worn.lifecycle.reason == .disk && worn.failures == 9)
         let once = try #require(Self.conclude(error, record: Self.record(failures: 0), transferred: 50, bytesDone: 150))
-        #expect(once.standing.notBefore.map { $0 <= Self.now + 1_000 } == true && once.failures == 1)
+        #expect(once.lifecycle.notBefore.map { $0 <= Self.now + 1_000 } == true && once.failures == 1)
     }
 
     @Test(
@@ -293,14 +293,14 @@ struct RunOutcomePolicyTests {
     func forbidden(error: TransferError) throws {
         let record = Self.record(attempts: 4, failures: 0)
         let outcome = try #require(Self.conclude(error, record: record, transferred: 50, bytesDone: 150))
-        #expect(outcome.standing.reason == .disk && outcome.attempts == 4)
-        #expect(outcome.standing.notBefore.map { $0 <= Self.now + 1_000 } == true)
+        #expect(outcome.lifecycle.reason == .disk && outcome.attempts == 4)
+        #expect(outcome.lifecycle.notBefore.map { $0 <= Self.now + 1_000 } == true)
     }
 
     @Test("the rights to the source of an upload are not the disk's trouble")
     func uploadRights() {
         let error = TransferError(.permissionDenied, "m", systemError: EACCES)
-        #expect(Self.conclude(error, record: Self.record(kind: .upload))?.standing.state == .failed)
+        #expect(Self.conclude(error, record: Self.record(kind: .upload))?.lifecycle.state == .failed)
     }
 
     @Test("bytes fetched or sent all over again are no progress", arguments: [TaskKind.download, .upload])
@@ -309,7 +309,7 @@ struct RunOutcomePolicyTests {
         let error = TransferError(.httpStatus, "m", httpStatus: 500)
         let conclusion = Self.conclude(
             error, record: record, transferred: 100, bytesDone: kind == .upload ? 1_000 : 100)
-        #expect(conclusion?.standing.state == .failed)
+        #expect(conclusion?.lifecycle.state == .failed)
     }
 
     @Test("more bytes than before are no progress where those before were given up for them")
@@ -317,32 +317,32 @@ struct RunOutcomePolicyTests {
         let error = TransferError(.truncated, "m")
         let conclusion = Self.conclude(
             error, record: Self.record(failures: 9), transferred: 500, bytesDone: 500, beganAnew: true)
-        #expect(conclusion?.standing.state == .failed)
+        #expect(conclusion?.lifecycle.state == .failed)
         // Further interruptions after that are no evidence: each attempt may have got further.
         let first = Self.conclude(
             error, record: Self.record(failures: 0), attempts: 10, transferred: 500, bytesDone: 500, beganAnew: true)
-        #expect(first?.standing.state == .waiting && first?.failures == 1)
+        #expect(first?.lifecycle.state == .waiting && first?.failures == 1)
     }
 
     @Test("access that worked once has expired, access that never did is missing")
     func expired() {
         let error = TransferError(.httpStatus, "m", httpStatus: 403)
         var record = Self.record()
-        #expect(Self.conclude(error, record: record)?.standing.reason == .auth)
-        #expect(Self.conclude(error, record: record, transferred: 1)?.standing.reason == .urlExpired)
+        #expect(Self.conclude(error, record: record)?.lifecycle.reason == .auth)
+        #expect(Self.conclude(error, record: record, transferred: 1)?.lifecycle.reason == .urlExpired)
         record.bytesFetched = 1
-        #expect(Self.conclude(error, record: record)?.standing.reason == .urlExpired)
+        #expect(Self.conclude(error, record: record)?.lifecycle.reason == .urlExpired)
         let upload = Self.conclude(error, record: Self.record(kind: .upload), transferred: 1)
-        #expect(upload?.standing.reason == .auth, "what was sent says nothing of what was let in")
+        #expect(upload?.lifecycle.reason == .auth, "what was sent says nothing of what was let in")
     }
 
     @Test("Retry-After is waited for, the jitter above it")
     func retryAfter() throws {
         let error = TransferError(.httpStatus, "m", httpStatus: 503, retryAfter: 7)
-        let until = try #require(Self.conclude(error)?.standing.notBefore)
+        let until = try #require(Self.conclude(error)?.lifecycle.notBefore)
         #expect((Self.now + 7_000...Self.now + 7_000 + 400).contains(until))
         let hostile = TransferError(.httpStatus, "m", httpStatus: 503, retryAfter: .max)
-        let longest = try #require(Self.conclude(hostile)?.standing.notBefore)
+        let longest = try #require(Self.conclude(hostile)?.lifecycle.notBefore)
         #expect(longest <= Self.now + 86_400_000 + 400)
     }
 }

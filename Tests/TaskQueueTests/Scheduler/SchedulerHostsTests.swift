@@ -281,14 +281,14 @@ struct SchedulerSignsTests {
             $0.retry = RetryPolicy(attempts: 3, baseDelay: 1, maximumDelay: 60_000)
         }
         let id = try await fixture.add(server.url("/a")) { $0.paused = true }
-        var standing = TaskLifecycle()
-        try standing.apply(.start)
-        try standing.apply(.park(reason, until: manual.now + 50_000))
+        var lifecycle = TaskLifecycle()
+        try lifecycle.apply(.start)
+        try lifecycle.apply(.park(reason, until: manual.now + 50_000))
         _ = try await fixture.store.write(
             [
                 .concluded(
                     id, TaskProgress(bytesDone: 0, bytesTotal: nil, bytesFetched: 0),
-                    TaskConclusion(standing: standing, attempts: 1, failures: 1))
+                    TaskConclusion(lifecycle: lifecycle, attempts: 1, failures: 1))
             ], now: manual.now)
         return (fixture, id)
     }

@@ -262,7 +262,7 @@ struct SchedulerTests {
         try await fixture.running(id, bytes: 500_000)
         await fixture.queue.stop()
         let record = try #require(try fixture.store.record(id, owner: nil))
-        #expect(record.standing.state == .queued && record.attempts == 0 && record.failures == 0)
+        #expect(record.lifecycle.state == .queued && record.attempts == 0 && record.failures == 0)
         #expect(record.bytesDone >= 500_000 && record.bytesFetched >= record.bytesDone)
         _ = try await fixture.add(server.url("/never"))
         #expect(server.requests(for: "/never").isEmpty)

@@ -76,7 +76,7 @@ struct StagedBatchTests {
         #expect(work.record.specification.priority == .high)
         #expect(work.record.specification.checksum == "md5:00112233445566778899aabbccddeeff")
         #expect(work.hostFingerprint != before)
-        #expect(work.record.standing.state == .paused)
+        #expect(work.record.lifecycle.state == .paused)
         #expect(work.record.bytesDone == 10)
         #expect(work.resumeData == [1])
         #expect(try fixture.store.work(for: TaskID(2))?.secrets.password == "new")
@@ -90,14 +90,14 @@ struct StagedBatchTests {
             let fixture = try StoreFixture()
             var entry = NewTask.sample(kind: .upload, key: "k")
             try await apply([entry], to: fixture)
-            var standing = TaskLifecycle()
-            try standing.apply(.start)
-            try standing.apply(.block(reason))
-            try await fixture.conclude(TaskID(1), standing, resumeData: [1])
+            var lifecycle = TaskLifecycle()
+            try lifecycle.apply(.start)
+            try lifecycle.apply(.block(reason))
+            try await fixture.conclude(TaskID(1), lifecycle, resumeData: [1])
             entry.specification.priority = .high
             try await apply([entry], to: fixture)
             let work = try #require(try fixture.store.work(for: TaskID(1)))
-            #expect(work.record.standing.state == .queued && (work.resumeData == nil) == isForgotten)
+            #expect(work.record.lifecycle.state == .queued && (work.resumeData == nil) == isForgotten)
         }
     }
 
@@ -129,12 +129,12 @@ struct StagedBatchTests {
             entry.specification.startAt = startAt
             entry.specification.startAtText = text
             entry.specification.priority = priority
-            entry.standing = TaskLifecycle(startAt: startAt, now: 1)
+            entry.lifecycle = TaskLifecycle(startAt: startAt, now: 1)
             return entry
         }
         func start() throws -> [Milliseconds?] {
             let record = try #require(try fixture.store.record(TaskID(1), owner: nil))
-            return [record.standing.notBefore, record.specification.startAt]
+            return [record.lifecycle.notBefore, record.specification.startAt]
         }
         try await apply([entry(9_000, "+2h")], to: fixture)
         #expect(try await apply([entry(9_500, "+2h")], to: fixture) == StagedBatchOutcome(unchanged: 1))
@@ -188,7 +188,7 @@ struct StagedBatchTests {
             (false, false, 9_000, nil, false, .queued), (false, false, nil, 9_000, true, .queued),
             (true, true, nil, 9_000, false, .paused),
         ] as [(Bool, Bool, Milliseconds?, Milliseconds?, Bool, TaskState)])
-    func standing(
+    func lifecycle(
         wasPaused: Bool, isPaused: Bool, before: Milliseconds?, after: Milliseconds?, hasStarted: Bool,
         state: TaskState
     ) async throws {
@@ -197,7 +197,7 @@ struct StagedBatchTests {
             var entry = three[0]
             entry.specification.paused = paused
             entry.specification.startAt = startAt
-            entry.standing = TaskLifecycle(paused: paused, startAt: startAt, now: 1)
+            entry.lifecycle = TaskLifecycle(paused: paused, startAt: startAt, now: 1)
             return entry
         }
         try await apply([entry(wasPaused, before)], to: fixture)
@@ -207,8 +207,8 @@ struct StagedBatchTests {
         }
         #expect(try await apply([entry(isPaused, after)], to: fixture).updated == 1)
         let record = try #require(try fixture.store.record(TaskID(1), owner: nil))
-        #expect(record.standing.state == state)
-        #expect(record.standing.notBefore == (state == .waiting ? after : nil))
+        #expect(record.lifecycle.state == state)
+        #expect(record.lifecycle.notBefore == (state == .waiting ? after : nil))
         #expect(try fixture.store.events(after: 1, limit: 9).map(\.state) == [state])
     }
 
@@ -223,7 +223,7 @@ struct StagedBatchTests {
                     .concluded(
                         id, progress,
                         TaskConclusion(
-                            standing: try #require(TaskLifecycle(state: .paused, reason: reason, notBefore: nil)),
+                            lifecycle: try #require(TaskLifecycle(state: .paused, reason: reason, notBefore: nil)),
                             attempts: 1, failures: 0))
                 ], now: 1)
         }
@@ -497,7 +497,7 @@ struct StagedBatchTests {
         let stagedBatch = try await store.beginStagedBatch(owner: 1000, batch: nil)
         for _ in 0..<3 {
             _ = try await store.put(
-                stagedBatch, Array(repeating: .sample(standing: TaskLifecycle(paused: true)), count: 4_000), now: 1)
+                stagedBatch, Array(repeating: .sample(lifecycle: TaskLifecycle(paused: true)), count: 4_000), now: 1)
         }
         _ = try await store.put(stagedBatch, [.sample(key: "k"), .sample()], now: 1)
         try await store.abortStagedBatch(stagedBatch)

@@ -8,14 +8,14 @@ import Testing
 struct DependencyTests {
     private func follower(of id: TaskID, paused: Bool = false, startAt: Milliseconds? = nil) -> NewTask {
         var task = NewTask.sample(
-            standing: TaskLifecycle(paused: paused, follows: true, startAt: startAt, now: 1_000))
+            lifecycle: TaskLifecycle(paused: paused, follows: true, startAt: startAt, now: 1_000))
         task.specification.afterTask = id
         task.specification.startAt = startAt
         return task
     }
 
-    private func standing(_ id: TaskID, in fixture: StoreFixture) throws -> TaskLifecycle? {
-        try fixture.store.record(id, owner: nil)?.standing
+    private func lifecycle(_ id: TaskID, in fixture: StoreFixture) throws -> TaskLifecycle? {
+        try fixture.store.record(id, owner: nil)?.lifecycle
     }
 
     @Test("one becomes ready when the other has completed, or waits for its hour then")
@@ -27,8 +27,8 @@ struct DependencyTests {
         #expect(try fixture.states(ids) == [.waiting, .waiting])
         try await fixture.conclude(first, .inState(.completed))
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 2)
-        #expect(try standing(ids[0], in: fixture) == TaskLifecycle())
-        #expect(try standing(ids[1], in: fixture) == TaskLifecycle(startAt: 50_000, now: 9_000))
+        #expect(try lifecycle(ids[0], in: fixture) == TaskLifecycle())
+        #expect(try lifecycle(ids[1], in: fixture) == TaskLifecycle(startAt: 50_000, now: 9_000))
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 0)
     }
 
@@ -88,7 +88,7 @@ struct DependencyTests {
         let first = try await fixture.add("https://example.org/a")
         let ids = try await fixture.add(follower(of: first, paused: true), follower(of: first, paused: true))
         _ = try await fixture.store.apply(.resume, to: [ids[0]], owner: nil, now: 1)
-        #expect(try standing(ids[0], in: fixture) == TaskLifecycle(follows: true))
+        #expect(try lifecycle(ids[0], in: fixture) == TaskLifecycle(follows: true))
         try await fixture.conclude(first, .inState(.completed))
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
         _ = try await fixture.store.apply(.resume, to: [ids[1]], owner: nil, now: 1)
@@ -122,7 +122,7 @@ struct DependencyTests {
         let done = try await fixture.add(inState: .completed)
         let failed = try await fixture.add(inState: .failed)
         func apply(_ key: String, after: TaskID) async throws {
-            var task = NewTask.sample(key: key, standing: TaskLifecycle(follows: true))
+            var task = NewTask.sample(key: key, lifecycle: TaskLifecycle(follows: true))
             task.specification.afterTask = after
             let set = try await fixture.store.beginStagedBatch(owner: 1000, batch: "b")
             _ = try await fixture.store.put(set, [task], now: 1)
@@ -150,7 +150,7 @@ struct DependencyTests {
         let fixture = try StoreFixture()
         let first = try await fixture.add("https://example.org/a")
         func apply(_ priority: TaskPriority) async throws {
-            var task = NewTask.sample(key: "k", priority: priority, standing: TaskLifecycle(follows: true))
+            var task = NewTask.sample(key: "k", priority: priority, lifecycle: TaskLifecycle(follows: true))
             task.specification.afterTask = first
             let set = try await fixture.store.beginStagedBatch(owner: 1000, batch: "b")
             _ = try await fixture.store.put(set, [task], now: 1)
@@ -213,6 +213,6 @@ struct DependencyTests {
         for _ in 0..<200 { _ = try await fixture.add(follower(of: TaskID(Int64(count)))) }
         try await fixture.conclude(TaskID(1), .inState(.completed))
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
-        #expect(try standing(TaskID(2), in: fixture) == TaskLifecycle())
+        #expect(try lifecycle(TaskID(2), in: fixture) == TaskLifecycle())
     }
 }

@@ -20,24 +20,24 @@ struct TaskStoreChangesTests {
         #expect(work.record.bytesFetched == 8)
         #expect(work.record.path == "/d/a")
         #expect(work.record.startedAt == 2_000)
-        #expect(work.record.standing.state == .queued)
+        #expect(work.record.lifecycle.state == .queued)
         #expect(work.resumeData == [1, 2, 3])
         #expect(try fixture.store.lastEvent() == 1)
     }
 
     @Test(
-        "a conclusion stores the standing with everything beside it, and an event after its state",
+        "a conclusion stores the lifecycle with everything beside it, and an event after its state",
         arguments: TaskState.allCases)
     func conclusion(state: TaskState) async throws {
         let fixture = try StoreFixture()
         let id = try await fixture.add("https://example.org/a")
         let error = TaskFailure(code: .http(500), message: "the server failed", httpStatus: 500)
-        let standing = try TaskLifecycle.inState(state, until: 12_000)
-        let events = try await fixture.conclude(id, standing, error: error, resumeData: [9])
+        let lifecycle = try TaskLifecycle.inState(state, until: 12_000)
+        let events = try await fixture.conclude(id, lifecycle, error: error, resumeData: [9])
 
         let work = try #require(try fixture.store.work(for: id))
         // A running task is never stored as such.
-        #expect(work.record.standing == (state == .active ? TaskLifecycle() : standing))
+        #expect(work.record.lifecycle == (state == .active ? TaskLifecycle() : lifecycle))
         #expect(work.record.attempts == 3)
         #expect(work.record.failures == 2)
         #expect(work.record.error == error)
@@ -50,7 +50,7 @@ struct TaskStoreChangesTests {
                 events == [
                     TaskEvent(
                         sequence: 2, at: 9_000, type: try #require(TaskEvent.Kind(rawValue: state.rawValue)), id: id,
-                        state: state, reason: standing.reason, error: error)
+                        state: state, reason: lifecycle.reason, error: error)
                 ])
             #expect(try fixture.store.events(after: 1, limit: 10) == events)
         }
@@ -72,7 +72,7 @@ struct TaskStoreChangesTests {
         let ids = try await fixture.add(.sample(), .sample(), .sample())
         _ = try await fixture.store.remove([ids[0], ids[1]], owner: nil, now: 2)
         let progress = TaskProgress(bytesDone: 5, bytesTotal: 5, bytesFetched: 5, resumeData: [1])
-        let conclusion = TaskConclusion(standing: try .inState(.completed), attempts: 1, failures: 0, verified: true)
+        let conclusion = TaskConclusion(lifecycle: try .inState(.completed), attempts: 1, failures: 0, verified: true)
         let events = try await fixture.store.write(
             [
                 .checkpoint(ids[0], progress), .concluded(ids[1], progress, conclusion),

@@ -45,13 +45,13 @@ struct TaskStoreCommandsTests {
             #expect(outcome.refused.map(\.1.event) == [one.command])
             #expect(outcome.refused.map(\.1.state) == [one.before])
             #expect(outcome.changed.isEmpty && events.isEmpty)
-            #expect(record.standing.state == one.before)
+            #expect(record.lifecycle.state == one.before)
             return
         }
         #expect(outcome.refused.isEmpty)
         #expect(outcome.changed == (one.event == nil ? [] : [id]))
-        #expect(record.standing.state == after)
-        #expect(record.standing.notBefore == nil)
+        #expect(record.lifecycle.state == after)
+        #expect(record.lifecycle.notBefore == nil)
         #expect(events.map(\.type) == [one.event].compactMap(\.self))
         #expect(events.allSatisfy { $0.id == id && $0.state == after && $0.at == 70_000 })
         #expect(record.bytesDone == 10 && record.bytesFetched == 30)
@@ -123,11 +123,11 @@ struct TaskStoreCommandsTests {
     @Test("the source of an upload may be another after a retry, and after a resume where it was what had changed")
     func sourceForgotten() async throws {
         let fixture = try StoreFixture()
-        func task(_ kind: TaskKind, _ standing: (inout TaskLifecycle) throws -> Void) async throws -> TaskID {
+        func task(_ kind: TaskKind, _ lifecycle: (inout TaskLifecycle) throws -> Void) async throws -> TaskID {
             let id = try await fixture.add(.sample(kind: kind))[0]
             var after = TaskLifecycle()
             try after.apply(.start)
-            try standing(&after)
+            try lifecycle(&after)
             try await fixture.conclude(id, after, resumeData: [1])
             return id
         }

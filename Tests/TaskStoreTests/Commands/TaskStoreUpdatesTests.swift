@@ -11,7 +11,7 @@ struct TaskStoreUpdatesTests {
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
             specification: specification, secrets: secrets, owner: owner, host: address.hostKey,
-            standing: TaskLifecycle(), path: specification.output.map { "/d/\($0)" })
+            lifecycle: TaskLifecycle(), path: specification.output.map { "/d/\($0)" })
     }
 
     private static func changes(_ make: (inout TaskChanges) -> Void) -> TaskChanges {
@@ -38,7 +38,7 @@ struct TaskStoreUpdatesTests {
         let validate: TaskStore.Validation = { (asked, _, owner) throws(FieldError) in
             NewTask(
                 specification: asked, secrets: TaskSecrets(), owner: owner, host: "https://example.org:443",
-                standing: TaskLifecycle(), path: "/d/\(asked.directory ?? "")/\(asked.expectedName)")
+                lifecycle: TaskLifecycle(), path: "/d/\(asked.directory ?? "")/\(asked.expectedName)")
         }
         _ = try await fixture.store.update(id, by: changes, owner: 1000, now: 1, validate: validate)
         #expect(try fixture.store.record(id, owner: nil)?.path == "/d/other/served")
@@ -92,7 +92,7 @@ struct TaskStoreUpdatesTests {
         #expect(work.secrets.url == "https://u:p@example.net:444/b?sig=2")
         #expect(work.secrets.headers == ["Authorization: x"])
         #expect(work.resumeData == [1] && record.bytesDone == 10 && record.bytesFetched == 30)
-        #expect(record.standing.state == .paused && record.standing.reason == .user && record.attempts == 3)
+        #expect(record.lifecycle.state == .paused && record.lifecycle.reason == .user && record.attempts == 3)
         let events = try fixture.store.events(after: last, limit: 10)
         #expect(events.map(\.type) == [.updated] && events[0].state == .paused && events[0].at == 70_000)
     }
@@ -171,7 +171,7 @@ struct TaskStoreUpdatesTests {
         let last = try fixture.store.lastEvent()
         #expect(try await Self.update(fixture, id) { $0.url = "https://example.org/b" } == .updated)
         let record = try #require(try fixture.store.record(id, owner: nil))
-        #expect(record.standing == TaskLifecycle() && record.failures == 0 && record.error == nil)
+        #expect(record.lifecycle == TaskLifecycle() && record.failures == 0 && record.error == nil)
         #expect(record.finishedAt == nil && record.bytesDone == 10)
         #expect(try fixture.store.work(for: id)?.resumeData == [1])
         #expect(try fixture.store.events(after: last, limit: 9).map(\.type) == [.retried, .updated])
@@ -182,12 +182,12 @@ struct TaskStoreUpdatesTests {
         let fixture = try StoreFixture()
         for url in ["https://example.org/a?sig=2", "https://example.org/a"] {
             let id = try await fixture.add("https://example.org/a")
-            var standing = try TaskLifecycle.inState(.active)
-            try standing.apply(.block(.urlExpired))
-            try await fixture.conclude(id, standing, error: TaskFailure(code: .http(403), message: "m"))
+            var lifecycle = try TaskLifecycle.inState(.active)
+            try lifecycle.apply(.block(.urlExpired))
+            try await fixture.conclude(id, lifecycle, error: TaskFailure(code: .http(403), message: "m"))
             #expect(try await Self.update(fixture, id) { $0.url = url } == .updated)
             let record = try #require(try fixture.store.record(id, owner: nil))
-            #expect(record.standing == TaskLifecycle() && record.error == nil && record.attempts == 3)
+            #expect(record.lifecycle == TaskLifecycle() && record.error == nil && record.attempts == 3)
         }
     }
 

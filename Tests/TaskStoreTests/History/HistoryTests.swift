@@ -15,7 +15,7 @@ struct HistoryTests {
         for time in times {
             let id = try #require(try await fixture.add(.sample(owner: owner)).first)
             let conclusion = TaskConclusion(
-                standing: try .inState(.completed), attempts: 1, failures: 0, finishedAt: time)
+                lifecycle: try .inState(.completed), attempts: 1, failures: 0, finishedAt: time)
             _ = try await fixture.store.write(
                 [.concluded(id, TaskProgress(bytesDone: 1, bytesTotal: 1, bytesFetched: 1), conclusion)], now: time)
             ids.append(id)

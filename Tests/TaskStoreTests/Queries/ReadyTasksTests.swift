@@ -22,7 +22,7 @@ struct ReadyTasksTests {
             .sample("https://example.org/0", priority: .low), .sample("https://example.org/1"),
             .sample("https://example.org/2", priority: .high), .sample("https://example.org/3"),
             .sample("https://busy.example/4", host: "https://busy.example:443", priority: .now),
-            .sample("https://example.org/5", priority: .high, standing: TaskLifecycle(paused: true)),
+            .sample("https://example.org/5", priority: .high, lifecycle: TaskLifecycle(paused: true)),
             .sample("https://example.org/6", batch: "b"))
         let (group, busy) = (try group(fixture), try fingerprint(fixture, ids[4]))
         func ready(_ limit: Int, hosts: Set<Int64> = [], tasks: Set<TaskID> = []) throws -> [TaskID] {
@@ -41,7 +41,7 @@ struct ReadyTasksTests {
         let fixture = try StoreFixture()
         _ = try await fixture.add(
             .sample(owner: 7, batch: "a"), .sample(owner: 7), .sample(owner: 7, batch: "c"),
-            .sample(owner: 3, standing: TaskLifecycle(paused: true)), .sample(owner: 0), .sample(owner: .max))
+            .sample(owner: 3, lifecycle: TaskLifecycle(paused: true)), .sample(owner: 0), .sample(owner: .max))
         let store = fixture.store
         #expect(try store.readyOwners(limit: 10) == [0, 7, .max])
         #expect(try store.readyOwners(limit: 2) == [0, 7])

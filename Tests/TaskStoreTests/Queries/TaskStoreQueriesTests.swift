@@ -50,7 +50,7 @@ struct TaskStoreQueriesTests {
         let fixture = try StoreFixture()
         let ids = try await fixture.add(
             .sample(owner: 1, batch: "a"), .sample(owner: 2, batch: "a"), .sample(owner: 1, batch: "b"),
-            .sample(owner: 1, batch: "a", standing: TaskLifecycle(paused: true)))
+            .sample(owner: 1, batch: "a", lifecycle: TaskLifecycle(paused: true)))
         #expect(try page(fixture, TaskFilter(batch: "a")) == [ids[0], ids[1], ids[3]])
         #expect(try page(fixture, TaskFilter(states: [.paused])) == [ids[3]])
         #expect(try page(fixture, TaskFilter(states: [])) == ids)
@@ -64,7 +64,7 @@ struct TaskStoreQueriesTests {
     func running() async throws {
         let fixture = try StoreFixture()
         let ids = try await fixture.add(
-            .sample(), .sample(), .sample(standing: TaskLifecycle(paused: true)), .sample())
+            .sample(), .sample(), .sample(lifecycle: TaskLifecycle(paused: true)), .sample())
         let running: Set<TaskID> = [ids[1], ids[2]]
         #expect(try page(fixture, TaskFilter(states: [.active]), running: running) == [ids[1]])
         #expect(try page(fixture, TaskFilter(states: [.queued]), running: running) == [ids[0], ids[3]])
@@ -118,7 +118,7 @@ struct TaskStoreQueriesTests {
         let fixture = try StoreFixture()
         _ = try await fixture.add(
             .sample(owner: 1, batch: "b"), .sample(owner: 2, batch: "a"), .sample(owner: 1, batch: "a"),
-            .sample(owner: 1, batch: "a", standing: TaskLifecycle(paused: true)), .sample(owner: 1))
+            .sample(owner: 1, batch: "a", lifecycle: TaskLifecycle(paused: true)), .sample(owner: 1))
         #expect(try fixture.store.counts(owner: nil) == [.queued: 4, .paused: 1])
         #expect(try fixture.store.counts(owner: 1) == [.queued: 3, .paused: 1])
         #expect(try fixture.store.counts(owner: 9) == [:])

@@ -30,9 +30,9 @@ struct TaskStoreSchedulingTests {
     @Test("more due tasks than one commit takes are all released")
     func releaseMany() async throws {
         let fixture = try StoreFixture()
-        let standing = TaskLifecycle(startAt: 2_000, now: 1_000)
+        let lifecycle = TaskLifecycle(startAt: 2_000, now: 1_000)
         for _ in 0..<3 {
-            _ = try await fixture.store.add(Array(repeating: .sample(standing: standing), count: 4_000), now: 1_000)
+            _ = try await fixture.store.add(Array(repeating: .sample(lifecycle: lifecycle), count: 4_000), now: 1_000)
         }
         #expect(try await fixture.store.releaseDue(now: 2_000) == 12_000)
         #expect(try fixture.store.counts(owner: nil) == [.queued: 12_000])
@@ -44,10 +44,10 @@ struct TaskStoreSchedulingTests {
         var ids: [TaskID] = []
         for reason in [TaskReason.network, .retry, .network, .diskFull] {
             ids.append(try await fixture.add("https://example.org/a"))
-            var standing = TaskLifecycle()
-            try standing.apply(.start)
-            try standing.apply(.park(reason, until: 5_000))
-            try await fixture.conclude(ids[ids.count - 1], standing)
+            var lifecycle = TaskLifecycle()
+            try lifecycle.apply(.start)
+            try lifecycle.apply(.park(reason, until: 5_000))
+            try await fixture.conclude(ids[ids.count - 1], lifecycle)
         }
         #expect(try await fixture.store.release(waitingFor: .network) == 2)
         #expect(try fixture.states(ids) == [.queued, .waiting, .queued, .waiting])
@@ -57,11 +57,11 @@ struct TaskStoreSchedulingTests {
     @Test("F25: a clock that was set moves the ends of waits with it, not the hours that a person named")
     func shift() async throws {
         let fixture = try StoreFixture()
-        let scheduled = try await fixture.add("https://example.org/a", standing: TaskLifecycle(startAt: 9_000, now: 1))
+        let scheduled = try await fixture.add("https://example.org/a", lifecycle: TaskLifecycle(startAt: 9_000, now: 1))
         let retry = try await fixture.add("https://example.org/a")
         try await fixture.conclude(retry, .inState(.waiting, until: 6_000))
         func ends() throws -> [Milliseconds?] {
-            try [scheduled, retry].map { try fixture.store.record($0, owner: nil)?.standing.notBefore }
+            try [scheduled, retry].map { try fixture.store.record($0, owner: nil)?.lifecycle.notBefore }
         }
         try await fixture.store.shiftWaits(by: -4_000, latest: 99_000, latestAsked: 99_000)
         #expect(try ends() == [9_000, 2_000])

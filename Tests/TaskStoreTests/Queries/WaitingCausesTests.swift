@@ -38,8 +38,8 @@ struct WaitingCausesTests {
     @Test("no more than so many tasks are looked at, however many wait, and those that are tried first among them")
     func bounded() async throws {
         let fixture = try StoreFixture()
-        let standing = try Self.waiting(.scheduled, until: 9_000)
-        let tasks = (0..<WaitingCauses.limit).map { NewTask.sample("http://h/\($0)", standing: standing) }
+        let lifecycle = try Self.waiting(.scheduled, until: 9_000)
+        let tasks = (0..<WaitingCauses.limit).map { NewTask.sample("http://h/\($0)", lifecycle: lifecycle) }
         _ = try await fixture.store.add(tasks, now: 1)
         let last = try await fixture.add("http://h/last")
         try await fixture.conclude(
@@ -53,8 +53,8 @@ struct WaitingCausesTests {
     @Test("a group of many waiting tasks does not hide the cause of another group")
     func groups() async throws {
         let fixture = try StoreFixture()
-        let standing = try Self.waiting(.dependency, until: nil)
-        let tasks = (0..<WaitingCauses.limit).map { NewTask.sample("http://h/\($0)", standing: standing) }
+        let lifecycle = try Self.waiting(.dependency, until: nil)
+        let tasks = (0..<WaitingCauses.limit).map { NewTask.sample("http://h/\($0)", lifecycle: lifecycle) }
         _ = try await fixture.store.add(tasks, now: 1)
         let other = try #require(try await fixture.add(.sample("http://h/other", batch: "b")).first)
         try await fixture.conclude(

@@ -11,13 +11,13 @@ struct OwnerBytesTests {
         _ id: TaskID, done: Int64, of total: Int64? = nil, begun: Bool = true, _ fixture: StoreFixture,
         _ event: TaskLifecycle.Event = .park(.quota, until: nil)
     ) async throws {
-        var standing = TaskLifecycle()
-        try standing.apply(.start)
-        try standing.apply(event)
+        var lifecycle = TaskLifecycle()
+        try lifecycle.apply(.start)
+        try lifecycle.apply(event)
         let progress = TaskProgress(
             bytesDone: done, bytesTotal: total, bytesFetched: done, startedAt: begun ? 1_000 : nil)
         let conclusion = TaskConclusion(
-            standing: standing, attempts: 1, failures: 0, finishedAt: standing.state.isEnded ? 2_000 : nil)
+            lifecycle: lifecycle, attempts: 1, failures: 0, finishedAt: lifecycle.state.isEnded ? 2_000 : nil)
         _ = try await fixture.store.write([.concluded(id, progress, conclusion)], now: 2_000)
     }
 
@@ -73,7 +73,7 @@ struct OwnerBytesTests {
         try await note(ids[4], done: 1, of: 2, fixture)
         try await note(ids[5], done: 0, of: 10, fixture, .park(.diskFull, until: nil))
         func waiting() throws -> [TaskID] {
-            try ids.filter { try store.record($0, owner: nil)?.standing.state == .waiting }
+            try ids.filter { try store.record($0, owner: nil)?.lifecycle.state == .waiting }
         }
         #expect(try store.ownersOverQuota() == [1000, 1001])
         #expect(try await store.releaseOverQuota(of: 1000, room: 0, all: true) == 0)

@@ -42,7 +42,7 @@ struct OwnerRecordsTests {
             let secrets = specification.takeSecrets(redactedURL: asked.url)
             return NewTask(
                 specification: specification, secrets: secrets, owner: owner, host: "https://example.org:443",
-                standing: TaskLifecycle())
+                lifecycle: TaskLifecycle())
         }
     }
 

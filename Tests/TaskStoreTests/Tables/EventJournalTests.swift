@@ -30,7 +30,7 @@ struct EventJournalTests {
     func reading() async throws {
         let fixture = try StoreFixture()
         let ids = try await fixture.add(
-            .sample(owner: 1), .sample(owner: 2), .sample(owner: 1, standing: TaskLifecycle(paused: true)))
+            .sample(owner: 1), .sample(owner: 2), .sample(owner: 1, lifecycle: TaskLifecycle(paused: true)))
         let events = try fixture.store.events(after: 0, limit: 10)
         #expect(events.map(\.sequence) == [1, 2, 3])
         #expect(events.map(\.id) == ids)

@@ -33,10 +33,10 @@ struct FairShareGroupTableTests {
             case 0, 1:
                 let batch = ["a", "b", nil].randomElement(using: &generator) ?? nil
                 let owner = UInt32.random(in: 1...3, using: &generator)
-                let standing = TaskLifecycle(paused: Bool.random(using: &generator))
+                let lifecycle = TaskLifecycle(paused: Bool.random(using: &generator))
                 newest =
                     try await store.add(
-                        Array(repeating: .sample(owner: owner, batch: batch, standing: standing), count: 40), now: 1
+                        Array(repeating: .sample(owner: owner, batch: batch, lifecycle: lifecycle), count: 40), now: 1
                     ).last?.id.rawValue ?? newest
             case 2: _ = try await store.apply(.pause, to: [id], owner: nil, now: 1)
             case 3: _ = try await store.apply(.resume, to: [id], owner: nil, now: 1)

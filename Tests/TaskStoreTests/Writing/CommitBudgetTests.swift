@@ -39,7 +39,7 @@ struct CommitBudgetTests {
         let secrets = specification.takeSecrets(redactedURL: asked.url)
         return NewTask(
             specification: specification, secrets: secrets, owner: owner, host: "https://example.org:443",
-            standing: TaskLifecycle())
+            lifecycle: TaskLifecycle())
     }
 
     private func observing(_ fixture: StoreFixture) -> CommitSizes {
@@ -75,8 +75,8 @@ struct CommitBudgetTests {
     func changes() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
-        func large(_ number: Int, _ standing: TaskLifecycle) -> NewTask {
-            var task = NewTask.sample("https://example.org/\(number)", standing: standing)
+        func large(_ number: Int, _ lifecycle: TaskLifecycle) -> NewTask {
+            var task = NewTask.sample("https://example.org/\(number)", lifecycle: lifecycle)
             task.specification.userAgent = String(repeating: "u", count: Self.megabyte)
             return task
         }
