@@ -209,8 +209,8 @@ final class FileDelivery: @unchecked Sendable {
         guard attempt < Self.attempts else {
             return finish(
                 .failed(
-                    "the open files were not accepted: too many processes of the daemon wait for a file system, such as FUSE, "
-                        + "to close files that you passed before; unmount it and try again"))
+                    "the open files were not accepted: too many processes of the daemon wait for a file system, "
+                        + "such as FUSE, to close files that you passed before; unmount it and try again"))
         }
         Self.queue.asyncAfter(deadline: .now() + Self.pause) { [self] in
             guard case .message = step else { return }

@@ -334,7 +334,7 @@ package struct QueueHandler: ControlHandler {
                     .init(
                         id: refusal.id, code: .nameConflict,
                         message:
-                            "task \(refusal.id) is removed; \(path) is kept because it is not the file that the task downloaded"
+                            "task \(refusal.id) is removed; \(path) is kept, because it is not the downloaded file"
                     )
                 }
             })

@@ -72,7 +72,8 @@ struct FailureServer: Sendable {
             state.withLock { state in
                 state.lastRequest = QueueClock.system.monotonic()
                 return .cannotStart(
-                    "the daemon cannot start: \(state.failure.message) (correct this; the next command starts the daemon again)"
+                    "the daemon cannot start: \(state.failure.message) (correct this; the next command "
+                        + "starts the daemon again)"
                 )
             }
         }

@@ -88,13 +88,13 @@ struct Aria2Entry {
             if path.hasSuffix(".torrent"), value("follow-torrent") == nil {
                 throw fault(
                     source.position,
-                    "is a torrent; dld does not support BitTorrent; set `follow-torrent=false` to fetch the torrent file itself"
+                    "is a torrent, which dld does not support; set `follow-torrent=false` to fetch the torrent itself"
                 )
             }
             if path.hasSuffix(".meta4") || path.hasSuffix(".metalink"), value("follow-metalink") == nil {
                 throw fault(
                     source.position,
-                    "is a Metalink; use dlctl add --metalink, or set `follow-metalink=false` to fetch the Metalink file itself"
+                    "is a Metalink; use dlctl add --metalink, or set `follow-metalink=false` to fetch it as a file"
                 )
             }
             addresses.append(address)

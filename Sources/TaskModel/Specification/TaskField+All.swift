@@ -170,7 +170,7 @@ extension TaskField {
         TaskField(
             "cookies", .contents(\.details.cookies, .cookies), schemes: .http, secrecy: .value, key: .ofAll,
             option: Option(
-                "A file with cookies in Netscape format, which dlctl passes to the daemon. Each is sent to its servers only.",
+                "Cookies in Netscape format, which dlctl passes to the daemon. Each goes to its servers only.",
                 value: "file"),
             check: .cookies),
         TaskField(

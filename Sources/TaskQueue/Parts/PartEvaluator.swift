@@ -10,9 +10,9 @@ import Transfer
 /// The database may be an older copy that was restored from a backup. It does not know the tasks that only the newer
 /// database contained. Their part files are kept, so that the newer database can be restored in turn. Their numbers are
 /// above the newest number that this database has assigned. Once this database assigns such a number itself, the part
-/// file shows an earlier time than the period of daemon operation (``StoreLifetime``) in which that happened. The time is
-/// that of the task, recorded in the mark on the part file (see ``PartFile``). Without a mark, as on FAT, it is the
-/// part file's last modification, which is never earlier.
+/// file shows an earlier time than the daemon's lifetime (``StoreLifetime``) in which that happened. The time is that
+/// of the task, recorded in the mark on the part file (see ``PartFile``). Without a mark, as on FAT, it is the part
+/// file's last modification, which is never earlier.
 struct PartEvaluator {
     /// The store's identity.
     let identity: String

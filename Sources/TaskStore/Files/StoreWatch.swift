@@ -53,7 +53,7 @@ final class StoreWatch: Sendable {
 
     private func text(_ fault: StoreNames.Fault) -> String {
         let end =
-            "\(fault.text); until this is corrected or the daemon is restarted, no task is accepted and nothing is saved. "
+            "\(fault.text); until this is corrected or the daemon is restarted, nothing is accepted or saved. "
         switch copy.withLock({ $0 }) {
         case .none: return end + "A copy of the open database is being made: restart the daemon after that"
         case .made(let path):

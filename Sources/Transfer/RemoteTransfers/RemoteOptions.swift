@@ -106,7 +106,7 @@ struct RemoteOptions {
         guard usesTLS, trust.judges else { return }
         throw TransferError(
             .tls,
-            "the trust policy for \(file.host) evaluates certificates itself, which happens too late for FTP: pin its key"
+            "the trust policy for \(file.host) evaluates certificates itself, too late for FTP: pin its key"
         )
     }
 

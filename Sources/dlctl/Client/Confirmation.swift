@@ -45,8 +45,8 @@ struct Confirmation {
         guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else {
             guard !others.isEmpty else { return }
             throw Failure.usage(
-                "\(Self.text(count, others)) would be \(action.participle); confirm with --yes, select only your own tasks "
-                    + "with --owner \(getuid()), or list the tasks with --dry-run", field: "--yes")
+                "\(Self.text(count, others)) would be \(action.participle); confirm with --yes, select only your own "
+                    + "tasks with --owner \(getuid()), or list the tasks with --dry-run", field: "--yes")
         }
         let errors = Output(STDERR_FILENO)
         let verb = action.verb.prefix(1).uppercased() + action.verb.dropFirst()

@@ -51,7 +51,7 @@ struct Status: DaemonCommand {
             facts.append(
                 (
                     "faults",
-                    "\(status.internalFaults) transfers stalled because of an internal error; please report the log messages"
+                    "\(status.internalFaults) transfers stalled because of an internal error; please report the log"
                 ))
         }
         let width = facts.reduce(0) { max($0, $1.0.count) }
