@@ -34,6 +34,25 @@ int ccurl_has_tls_ended(CURL *easy) {
     return (get_shutdown(session->internals) & received) != 0;
 }
 
+// libpsl has no headers on a system that only builds with libcurl; these are its declarations.
+typedef const char *(*unregistrable_domain_function)(const void *list, const char *host);
+static const void *suffix_list;
+static unregistrable_domain_function get_unregistrable_domain;
+
+static void load_suffix_list(void) {
+    get_unregistrable_domain = (unregistrable_domain_function)dlsym(RTLD_DEFAULT, "psl_unregistrable_domain");
+    // The newer of the system's list and the one within the library.
+    const void *(*latest)(const char *) = (const void *(*)(const char *))dlsym(RTLD_DEFAULT, "psl_latest");
+    if (latest != NULL) suffix_list = latest(NULL);
+}
+
+long ccurl_public_suffix_length(const char *host) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (pthread_once(&once, load_suffix_list) != 0 || get_unregistrable_domain == NULL || suffix_list == NULL) return -1;
+    const char *suffix = get_unregistrable_domain(suffix_list, host);
+    return suffix == NULL ? 0 : (long)strlen(suffix);
+}
+
 int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[16]) {
     if (address->family == AF_INET && address->addrlen >= sizeof(struct sockaddr_in)) {
         struct sockaddr_in four;

@@ -69,20 +69,6 @@ extension EasyHandle {
         """
     }
 
-    /// Returns the cookies as lines in the Netscape format.
-    package borrowing func cookieLines() -> [String] {
-        var list: UnsafeMutablePointer<curl_slist>?
-        guard ccurl_get_list(raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
-        defer { curl_slist_free_all(list) }
-        var lines: [String] = []
-        var next = list
-        while let current = next {
-            lines.append(String(cString: current.pointee.data))
-            next = current.pointee.next
-        }
-        return lines
-    }
-
     private borrowing func number(_ information: CURLINFO) -> Int {
         var value = 0
         return ccurl_get_long(raw, information, &value) == CURLE_OK ? value : 0

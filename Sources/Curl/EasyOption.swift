@@ -21,10 +21,6 @@ package enum EasyOption {
         package static let certificateType = Text(option: CURLOPT_SSLCERTTYPE)
         package static let keyPassphrase = Text(option: CURLOPT_KEYPASSWD)
         package static let acceptEncoding = Text(option: CURLOPT_ACCEPT_ENCODING)
-        /// A file to read cookies from. An empty name only enables libcurl's cookie engine.
-        package static let cookieFile = Text(option: CURLOPT_COOKIEFILE)
-        /// A cookie as a line in the Netscape format; set the option once for each cookie.
-        package static let cookieLine = Text(option: CURLOPT_COOKIELIST)
     }
 
     package struct Number: Sendable {

@@ -19,6 +19,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "netlink": netlink,
     "repr-digest": reprDigest,
     "retry-after": retryAfter,
+    "set-cookie": setCookie,
     "www-authenticate": wwwAuthenticate,
 ]
 
@@ -132,6 +133,23 @@ private func wwwAuthenticate(_ bytes: [UInt8]) {
     // Parse the input as one line, without the processing of a response head.
     precondition(
         AuthenticationOffer.parse(String(decoding: bytes, as: UTF8.self)).count <= AuthenticationOffer.maximumOffers)
+}
+
+private func setCookie(_ bytes: [UInt8]) {
+    for text in answer("Set-Cookie", bytes).values(of: "set-cookie") {
+        guard let field = SetCookie(text) else { continue }
+        precondition(!field.name.isEmpty && !field.name.utf8.contains { $0 == 0x3B || $0 == 0x3D })
+        precondition(!field.value.utf8.contains(0x3B) && field.maxAge ?? 0 >= 0 && field.domain != "")
+        precondition(field.name.utf8.count + field.value.utf8.count <= SetCookie.maximumLength)
+        let origin = CookieOrigin(host: field.domain ?? "", path: field.value, isSecure: field.isSecure)
+        precondition(origin.path.utf8.starts(with: origin.defaultPath.utf8))
+        let cookie = Cookie(
+            name: field.name, value: field.value, domain: origin.host, path: field.path ?? origin.defaultPath)
+        guard let cookie else { continue }
+        precondition(Cookie(netscape: cookie.netscapeLine) == cookie)
+        precondition(origin.host.utf8.first == 0x2E || cookie.matches(host: origin.host))
+        precondition(field.path != nil || cookie.matches(path: origin.path))
+    }
 }
 
 // MARK: Files and the kernel

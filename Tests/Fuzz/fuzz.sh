@@ -53,7 +53,7 @@ sources+=(
     "$transfer"/Messages/{CachePolicy,URLRedaction}.swift
     "$transfer"/Support/CopyOnWrite.swift
     "$transfer"/Caching/{CacheControl,CacheEvaluation,CachedResponse,CachedResponse+Freshness}.swift
-    "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
+    "$transfer"/Cookies/{Cookie,Cookie+Matching,Cookie+Netscape,CookieOrigin,SetCookie}.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
     "$root"/Sources/TaskFiles/Text/{FileError,FileNote,FileText}.swift
     "$root"/Sources/TaskFiles/QueueFiles/QueueEntry.swift

@@ -9,6 +9,10 @@
 // before curl_global_init.
 void ccurl_keep_openssl_at_exit(void);
 
+// Returns the number of bytes of the public suffix at the end of a host name, such as 5 for www.example.co.uk, by the
+// Public Suffix List of libpsl, with which libcurl is linked. The name is in lower case. Returns -1 if there is no list.
+long ccurl_public_suffix_length(const char *host);
+
 // Returns the version of the loaded libcurl, such as 7.88.1.
 static inline const char *ccurl_version_number(void) { return curl_version_info(CURLVERSION_NOW)->version; }
 
@@ -103,10 +107,6 @@ static inline CURLcode ccurl_set_debug_callback(CURL *easy, curl_debug_callback 
 static inline const char *ccurl_ssh_library(void) { return curl_version_info(CURLVERSION_NOW)->libssh_version; }
 
 static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
-    return curl_easy_getinfo(easy, info, value);
-}
-
-static inline CURLcode ccurl_get_list(CURL *easy, CURLINFO info, struct curl_slist **value) {
     return curl_easy_getinfo(easy, info, value);
 }
 

@@ -1,7 +1,4 @@
-/// A cookie, with the fields that libcurl and browsers' cookie files store.
-///
-/// libcurl decides whether a server may set a cookie: it knows public suffixes, the prefixes `__Host-` and `__Secure-`,
-/// and which cookies only a secure connection may change. This type stores the accepted cookies.
+/// A cookie (RFC 6265), with the fields that browsers' cookie files store.
 public struct Cookie: Sendable, Hashable, CustomStringConvertible {
     /// The maximum length of name and value together, in bytes (RFC 6265, section 6.1).
     public static let maximumLength = 4096
@@ -62,37 +59,10 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
         self.expires = expires
     }
 
-    /// Returns whether the cookie has expired.
-    ///
-    /// - Parameter now: The current time in seconds since 1970.
-    public func isExpired(now: Int64) -> Bool { expires != 0 && expires <= now }
-
-    /// Returns whether a request to `host` would carry the cookie (RFC 6265, section 5.1.3).
-    ///
-    /// - Parameter host: A host name in any letter case, or an address as in a URL but without brackets.
-    public func matches(host: String) -> Bool {
-        let host = Array(host.utf8.map(Self.lowercase))
-        let own = Array(domain.utf8)
-        guard host != own else { return true }
-        return includesSubdomains && host.count > own.count && host.suffix(own.count).elementsEqual(own)
-            && host[host.count - own.count - 1] == UInt8(ascii: ".")
-    }
-
-    /// Returns whether a request for `path` would carry the cookie (RFC 6265, section 5.1.4).
-    ///
-    /// - Parameter requested: The path of a URL, without its query.
-    public func matches(path requested: String) -> Bool {
-        let own = path.utf8
-        let requested = requested.utf8.first == UInt8(ascii: "/") ? requested.utf8 : "/".utf8
-        guard requested.starts(with: own) else { return false }
-        return requested.count == own.count || own.last == UInt8(ascii: "/")
-            || requested.dropFirst(own.count).first == UInt8(ascii: "/")
-    }
-
     /// A description with name, domain and path. It omits the value, which is often as sensitive as a password.
     public var description: String { "Cookie(\(name), \(domain)\(path))" }
 
-    // All comparisons use bytes, because a combining mark and its letter form a single `Character`.
+    // The checks use bytes, because a combining mark and its letter form a single `Character`.
 
     static func lowercase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
@@ -105,7 +75,7 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func isValue(_ value: String) -> Bool {
-        // libcurl strips leading and trailing spaces.
+        // Leading and trailing spaces would be stripped by a reader (section 5.2).
         value.utf8.first != 0x20 && value.utf8.last != 0x20
             && value.utf8.allSatisfy { isPlain($0) && $0 != UInt8(ascii: ";") }
     }
@@ -132,7 +102,7 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns whether the domain is an IPv6 address or consists of digits and dots. DNS names never do, because no
     /// top-level domain is numeric.
-    private static func isAddress(_ domain: String) -> Bool {
+    static func isAddress(_ domain: String) -> Bool {
         let bytes = domain.utf8
         if bytes.contains(UInt8(ascii: ":")) {
             return bytes.allSatisfy { byte in

@@ -10,14 +10,14 @@ public enum CookieAcceptPolicy: Sendable {
 
 /// The cookies of one session, or of several sessions that explicitly share the storage.
 ///
-/// Each exchange works on its own copy. It gets the cookies of its host, libcurl applies the response's `Set-Cookie`
-/// fields to them, and `replace(fed:got:)` merges the result back. Concurrent exchanges therefore share no libcurl
-/// state.
+/// A response's cookies are stored when its head arrives, and are sent by all requests that begin after that.
 public final class CookieStorage: Sendable {
     /// The maximum number of cookies. Beyond it, the cookie stored earliest is removed.
     public static let maximumCount = 3000
     /// The maximum number of cookies of a domain. Beyond it, the cookie of that domain stored earliest is removed.
     public static let maximumCountPerDomain = 180
+    /// The maximum number of cookies that a response can set. Later ones are ignored, as by libcurl.
+    static let maximumCountPerResponse = 50
 
     private let table = Mutex(CookieTable())
     private let policy: Mutex<CookieAcceptPolicy>
@@ -27,7 +27,7 @@ public final class CookieStorage: Sendable {
         policy = Mutex(acceptPolicy)
     }
 
-    /// The accept policy. A change applies to exchanges that end after it.
+    /// The accept policy. A change applies to responses that arrive after it.
     public var acceptPolicy: CookieAcceptPolicy {
         get { policy.withLock { $0 } }
         set { policy.withLock { $0 = newValue } }
@@ -54,8 +54,13 @@ public final class CookieStorage: Sendable {
     ///   - isSecure: Whether the connection is encrypted.
     ///   - now: The current time in seconds since 1970.
     public func cookies(for host: String, path: String, isSecure: Bool, now: Int64) -> [Cookie] {
-        let found = candidates(for: host, now: now).filter { cookie in
-            cookie.matches(path: path) && (isSecure || !cookie.isSecure)
+        cookies(for: CookieOrigin(host: host, path: path, isSecure: isSecure), now: now)
+    }
+
+    /// Returns the cookies that a request to `origin` carries.
+    func cookies(for origin: CookieOrigin, now: Int64) -> [Cookie] {
+        let found = table.withLock { $0.cookies(for: origin.host, now: now) }.filter { cookie in
+            cookie.matches(path: origin.path) && (origin.isSecure || !cookie.isSecure) && cookie.keepsPromise
         }
         return found.enumerated().sorted { left, right in
             let (ours, theirs) = (left.element.path.utf8.count, right.element.path.utf8.count)
@@ -63,29 +68,22 @@ public final class CookieStorage: Sendable {
         }.map(\.element)
     }
 
-    /// Returns the cookies to give to an exchange with `host`: those that it could send, change or delete.
-    ///
-    /// These are more cookies than the request carries. A response may delete a cookie of another path. libcurl
-    /// prevents an unencrypted response from overriding a secure cookie only if it has that cookie. libcurl itself
-    /// selects the cookies to send.
-    package func candidates(for host: String, now: Int64) -> [Cookie] {
-        table.withLock { $0.cookies(for: host, now: now) }
-    }
-
-    /// Merges the cookies of a finished exchange: stores those that it added or changed, and removes those that it
-    /// deleted unless another exchange has changed them meanwhile.
+    /// Stores, changes or deletes the cookies that a response sets.
     ///
     /// - Parameters:
-    ///   - fed: The cookies given to the exchange, from ``candidates(for:now:)``.
-    ///   - got: The exchange's cookies at its end. libcurl omits those that the server deleted.
-    package func replace(fed: [Cookie], got: [Cookie]) {
-        guard acceptPolicy == .always else { return }
-        let before = Dictionary(fed.map { (CookieTable.Key($0), $0) }, uniquingKeysWith: { $1 })
-        let after = Dictionary(got.map { (CookieTable.Key($0), $0) }, uniquingKeysWith: { $1 })
+    ///   - fields: The values of the response's `Set-Cookie` fields.
+    ///   - origin: The server and the path that it was asked for.
+    ///   - now: The current time in seconds since 1970.
+    func receive(_ fields: [String], from origin: CookieOrigin, now: Int64) {
+        guard !fields.isEmpty, acceptPolicy == .always else { return }
+        var cookies: [Cookie] = []
+        for field in fields where cookies.count < Self.maximumCountPerResponse {
+            if let field = SetCookie(field), let cookie = Cookie(field, from: origin, now: now) {
+                cookies.append(cookie)
+            }
+        }
         table.withLock { table in
-            for (key, cookie) in before where after[key] == nil && table[key] == cookie { table.remove(key) }
-            // Storing in order makes the eviction of the oldest cookie deterministic.
-            for cookie in got where before[CookieTable.Key(cookie)] != cookie { table.set(cookie) }
+            for cookie in cookies { table.receive(cookie, from: origin, now: now) }
         }
     }
 }

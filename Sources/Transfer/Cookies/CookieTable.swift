@@ -1,7 +1,7 @@
 /// A table of cookies by identity, with the storage's limits.
 struct CookieTable {
-    /// The identity of a cookie (RFC 6265, section 5.3, step 11), as libcurl defines it. A host-only cookie and a
-    /// domain cookie differ. A trailing slash of the path is ignored.
+    /// The identity of a cookie (RFC 6265, section 5.3, step 11). As in libcurl, a host-only cookie and a domain cookie
+    /// differ, and a trailing slash of the path is ignored.
     struct Key: Hashable {
         let name: String
         let domain: String
@@ -34,10 +34,11 @@ struct CookieTable {
         Self.ordered(domains.values.flatMap(\.values))
     }
 
+    /// Returns the unexpired cookies that match a host in lower case, in the order in which they were stored.
     func cookies(for host: String, now: Int64) -> [Cookie] {
-        guard host.utf8.count <= Cookie.maximumDomainLength else { return [] }
+        guard count > 0, host.utf8.count <= Cookie.maximumDomainLength else { return [] }
         var found: [Entry] = []
-        var name = host.lowercased()[...]
+        var name = host[...]
         // Search the host itself and every parent domain.
         while true {
             if let entries = domains[String(name)] {
@@ -60,6 +61,25 @@ struct CookieTable {
         }
         if count > CookieStorage.maximumCount {
             removeOldest(of: domains.values.lazy.joined().map { ($0.key, $0.value.order) })
+        }
+    }
+
+    /// Stores a server's cookie, or removes the stored one if the server's has expired.
+    mutating func receive(_ cookie: Cookie, from origin: CookieOrigin, now: Int64) {
+        // Without encryption, a cookie of the same name does not replace, hide or delete a secure one (RFC 6265bis,
+        // section 5.7).
+        if !origin.isSecure,
+            cookies(for: origin.host, now: now).contains(where: {
+                $0.isSecure && $0.name == cookie.name && $0.matches(path: cookie.path)
+            })
+        {
+            return
+        }
+        let key = Key(cookie)
+        if cookie.isExpired(now: now) {
+            remove(key)
+        } else if self[key] != cookie {
+            set(cookie)
         }
     }
 

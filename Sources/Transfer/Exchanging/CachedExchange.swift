@@ -64,9 +64,6 @@ struct CachedExchange {
         var fields = SentFields.fields(lines)
         // The value stands for all codings that libcurl can decode. It is only compared with itself.
         if decodes { fields[.acceptEncoding] = "*" }
-        if let cookies = ExchangeCookies.field(for: request, at: url, configuration, now: requestedAt) {
-            fields[.cookie] = cookies
-        }
         let policy = reloads ? .reloadIgnoringLocalCacheData : Self.policy(of: request, configuration)
         judgement = CacheEvaluation(method: request.method, fields: fields, policy: policy)
 

@@ -20,7 +20,6 @@ final class ExchangeLauncher {
         /// See ``RequestOptions/isAuthorized``.
         var isAuthorized = false
         var trust: TrustOptions
-        var cookies: ExchangeCookies?
     }
 
     private unowned let core: LoopCore
@@ -142,7 +141,6 @@ final class ExchangeLauncher {
                 try options.apply(to: exchange)
                 if evaluatesAddresses { try exchange.evaluatesAddresses() }
                 try plan.contribution.configure(exchange)
-                try plan.cookies?.begin(on: exchange)
             }
         } catch {
             failed(TransferError(.invalidRequest, "libcurl rejected the request: \(error.message)"))

@@ -8,13 +8,13 @@ extension Transaction: ExchangeHandler {
 
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         guard machine.awaitsHead else { return perform(machine.trailerReceived(line.count)) }
-        cookies?.receive(line, on: exchange)
         switch parser.add(line) {
         case .incomplete: return true
         case .tooLong:
             return perform(machine.refuse(TransferError(.tooLarge, "the server's header fields are too long")))
         case .complete(let head):
             exchange.recordHead()
+            cookies?.receive(head)
             if let coding = head.unaskedTransferCoding {
                 let words = "the server sent its response in a transfer coding that was not requested (\(coding))"
                 return perform(machine.refuse(TransferError(.truncated, words)))
@@ -104,7 +104,6 @@ extension Transaction: ExchangeHandler {
     // MARK: The end
 
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
-        cookies?.end(exchange)
         guard isUnderWay else { return }
         task.core.add(
             ExchangeMetrics(

@@ -29,6 +29,7 @@ final class Transaction {
     private(set) var begunAt = MonotonicTime.now()
     /// The trust options of the current exchange.
     private(set) var trust = TrustOptions(policy: .performDefaultEvaluation(validateHost: true))
+    /// The cookies of the current exchange.
     private(set) var cookies: ExchangeCookies?
     /// The stored response that is delivered in place of a server's.
     var stored: StoredBody?
@@ -187,6 +188,8 @@ final class Transaction {
             }
             var contribution = try client.prepare(request, at: url, of: self)
             contribution.fields += machine.authorization.fields(for: request, at: url)
+            cookies = ExchangeCookies(of: request, at: url, session.configuration)
+            if let line = cookies?.fieldLine() { contribution.fields.append(line) }
             let isAuthorized = machine.authorization.answers(url)
             if let response = try client.storedResponse(
                 for: request, at: url, isAuthorized: isAuthorized, &contribution)
@@ -196,14 +199,12 @@ final class Transaction {
             // The client may have cancelled the transaction.
             guard machine.awaitsHead else { return }
             if url.scheme == "https" { trust = trustOptions(for: url) }
-            cookies = ExchangeCookies(of: request, at: url, session.configuration)
             begunAt = MonotonicTime.now()
             limitRates(of: request, at: url)
             let plan = ExchangeLauncher.Plan(
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
                 hasOwnConnection: machine.connection.needsOwn,
-                receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, isAuthorized: isAuthorized, trust: trust,
-                cookies: cookies)
+                receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, isAuthorized: isAuthorized, trust: trust)
             launcher.launch(plan, handler: self) { [unowned self] error in perform(machine.sendingFailed(error)) }
         } catch {
             perform(machine.sendingFailed(error))

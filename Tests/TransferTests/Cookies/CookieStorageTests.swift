@@ -54,54 +54,65 @@ struct CookieStorageTests {
         #expect(names(String(repeating: "a.", count: 100_000), "/", true) == [])
     }
 
-    @Test("an exchange is fed what it may delete or must not shadow: other paths and secure ones too")
-    func candidates() throws {
-        let storage = CookieStorage()
-        storage.set(try cookie("deep", path: "/a/b"))
-        storage.set(try cookie("secure", secure: true))
-        storage.set(try cookie("gone", expires: 50))
-        storage.set(try cookie("other", domain: "other.org"))
-        #expect(storage.candidates(for: "example.org", now: 100).map(\.name) == ["deep", "secure"])
+    private func receive(
+        _ fields: String..., into storage: CookieStorage, path: String = "/", secure: Bool = true
+    ) {
+        storage.receive(
+            fields, from: CookieOrigin(host: "www.example.org", path: path, isSecure: secure), now: 100)
     }
 
-    @Test("what an exchange added, changed and deleted is brought back, the rest stays as it is")
-    func replace() throws {
+    private func values(_ storage: CookieStorage) -> [String] { storage.cookies.map { "\($0.name)=\($0.value)" } }
+
+    @Test("what a response adds, changes and deletes is stored at once, the rest stays as it is")
+    func receiving() throws {
         let storage = CookieStorage()
-        for name in ["kept", "changed", "deleted"] { storage.set(try cookie(name)) }
-        let fed = storage.candidates(for: "example.org", now: 0)
-        storage.replace(fed: fed, got: [try cookie("kept"), try cookie("changed", "2"), try cookie("added")])
-        #expect(Set(storage.cookies.map { "\($0.name)=\($0.value)" }) == ["kept=1", "changed=2", "added=1"])
-        // An exchange without changes changes nothing, not even the order.
+        receive("kept=1", "changed=1", "deleted=1", "deep=1; Path=/a", "wide=1; Domain=example.org", into: storage)
         let before = storage.cookies
-        storage.replace(fed: before, got: before.reversed())
+        // A response without changes changes nothing, not even the order.
+        receive("wide=1; Domain=example.org", "kept=1", into: storage)
         #expect(storage.cookies == before)
+        receive(
+            "changed=2", "deleted=; Max-Age=0", "deep=; Max-Age=0; Path=/b", "wide=; Max-Age=0", "added=1",
+            into: storage)
+        #expect(values(storage) == ["kept=1", "deep=1", "wide=1", "changed=2", "added=1"])
+        receive("deep=; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Path=/a", into: storage)
+        receive("wide=; Expires=Thu, 01 Jan 1970 00:00:01 GMT; domain=.Example.org", into: storage)
+        #expect(values(storage) == ["kept=1", "changed=2", "added=1"])
     }
 
-    @Test("what others changed while an exchange ran is not lost")
-    func concurrent() throws {
+    @Test("without encryption, a response does not replace, hide or delete a secure cookie of the same name")
+    func secureCookies() throws {
         let storage = CookieStorage()
-        for name in ["token", "old", "both", "removed"] { storage.set(try cookie(name)) }
-        let fed = storage.candidates(for: "example.org", now: 0)
-        // Another exchange ends meanwhile.
-        storage.set(try cookie("token", "renewed"))
-        storage.set(try cookie("old", "renewed"))
-        storage.set(try cookie("both", "theirs"))
-        storage.set(try cookie("new"))
-        storage.delete(try cookie("removed"))
-        // This exchange saw none of that, deleted `old` and changed `both`.
-        storage.replace(fed: fed, got: [try cookie("token"), try cookie("both", "ours"), try cookie("removed")])
-        let all = Set(storage.cookies.map { "\($0.name)=\($0.value)" })
-        #expect(all == ["token=renewed", "old=renewed", "both=ours", "new=1"])
+        receive("sid=right; Secure; Path=/a", "wide=right; Secure; Domain=example.org", into: storage)
+        for value in ["sid=wrong; Path=/a", "sid=wrong; Path=/a/b", "sid=; Max-Age=0; Path=/a", "wide=wrong"] {
+            receive(value, into: storage, secure: false)
+            #expect(values(storage) == ["sid=right", "wide=right"])
+        }
+        // Another path does not hide it. Another host has no such cookie.
+        receive("sid=other; Path=/b", "SID=1; Path=/a", into: storage, secure: false)
+        storage.receive(
+            ["sid=there; Path=/a"], from: CookieOrigin(host: "a.net", path: "/", isSecure: false), now: 100)
+        #expect(values(storage) == ["sid=right", "wide=right", "sid=other", "SID=1", "sid=there"])
+        receive("sid=new; Path=/a", into: storage)
+        #expect(values(storage).last == "sid=new")
+    }
+
+    @Test("of one response at most 50 cookies are accepted")
+    func manyInOneResponse() throws {
+        let storage = CookieStorage()
+        let fields = ["bad"] + (0..<60).map { "c\($0)=1" }
+        storage.receive(fields, from: CookieOrigin(host: "a.net", path: "/", isSecure: false), now: 100)
+        #expect(values(storage) == (0..<50).map { "c\($0)=1" })
     }
 
     @Test("where cookies are not accepted, those of servers are dropped and the program's are kept")
     func never() throws {
         let storage = CookieStorage(acceptPolicy: .never)
-        storage.set(try cookie("own"))
-        storage.replace(fed: storage.cookies, got: [try cookie("added")])
+        storage.set(try cookie("own", domain: "www.example.org"))
+        receive("added=1", "own=; Max-Age=0", into: storage)
         #expect(storage.cookies.map(\.name) == ["own"])
         storage.acceptPolicy = .always
-        storage.replace(fed: storage.cookies, got: [try cookie("added")])
+        receive("added=1", "own=; Max-Age=0", into: storage)
         #expect(storage.cookies.map(\.name) == ["added"])
     }
 

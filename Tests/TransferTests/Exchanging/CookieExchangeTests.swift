@@ -42,7 +42,7 @@ struct CookieExchangeTests {
         "http://\(host):\(server.port)\(path)"
     }
 
-    /// Returns the cookies sorted: libcurl puts longer names first, and later ones of equal length.
+    /// Returns the cookies sorted by name.
     private func sorted(_ field: String?) -> [String]? {
         field?.split(separator: ";").map { String($0.drop { $0 == " " }) }.sorted()
     }
@@ -305,13 +305,21 @@ struct CookieExchangeTests {
         #expect(storage.cookies.isEmpty)
     }
 
-    @Test("what libcurl takes for a double of another, or refuses, is not lost by that")
-    func refusedByLibcurl() async throws {
-        // libcurl treats names that differ only in case as one, and a name prefix can make a promise that the cookie
-        // does not keep.
-        for name in ["a", "A", "__Secure-x"] { storage.set(try cookie(name)) }
+    @Test("names that differ in case are two cookies, and a name whose prefix promises too much is kept but not sent")
+    func names() async throws {
+        for name in ["a", "A", "__Secure-x", "__Host-y"] { storage.set(try cookie(name)) }
         let server = try server(["new=1"])
-        try await cookies(to: server, "/set")
-        #expect(storage.cookies.map(\.name) == ["a", "A", "__Secure-x", "new"])
+        #expect(try await cookies(to: server, "/set") == "a=1; A=1")
+        #expect(storage.cookies.map(\.name) == ["a", "A", "__Secure-x", "__Host-y", "new"])
+    }
+
+    @Test("a request has at most 150 cookies, and 8,190 bytes of them")
+    func limits() async throws {
+        let server = try server([])
+        for number in 0..<160 { storage.set(try cookie("c\(number)")) }
+        #expect(try #require(try await cookies(to: server)).split(separator: ";").count == 150)
+        storage.removeAll()
+        for number in 0..<3 { storage.set(try cookie("c\(number)", String(repeating: "v", count: 3000))) }
+        #expect(try #require(try await cookies(to: server)).split(separator: ";").count == 2)
     }
 }
