@@ -98,7 +98,7 @@ test-tsan: setup
 test-asan: setup
 	ASAN_OPTIONS='suppressions=$(CURDIR)/Tests/address-sanitizer.supp' DLD_STRESS_SECONDS=60 \
 		$(SWIFT) test --scratch-path .build-asan --sanitize address --no-parallel \
-		--filter '^(TransferTests|CurlTests)\.'
+		--filter '^(TransferTests|HTTPMessagesTests|HTTPCachingTests|CurlTests)\.'
 
 fuzz: setup
 	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)'

@@ -59,10 +59,14 @@ let package = Package(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
 
         // The engine.
+        .target(name: "HTTPMessages", dependencies: [.httpTypes], swiftSettings: strict),
+        .target(name: "HTTPCaching", dependencies: ["HTTPMessages", .httpTypes], swiftSettings: strict),
         .target(name: "Curl", dependencies: ["CCurl", "CLinux", .heap, .systemPackage], swiftSettings: strict),
         .target(
             name: "Transfer",
-            dependencies: ["Curl", "CLinux", "CZlib", .deque, .httpTypes, .crypto],
+            dependencies: [
+                "Curl", "HTTPCaching", "HTTPMessages", "CLinux", "CZlib", .deque, .httpTypes, .crypto,
+            ],
             swiftSettings: strict),
 
         // The queue.
@@ -102,7 +106,7 @@ let package = Package(
         // Tests mirror the sources.
         .target(name: "MutexOrder", path: "Tests/MutexOrder"),
         .target(
-            name: "TestSupport", dependencies: ["CLinux", "MutexOrder"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["CLinux", "HTTPMessages", "MutexOrder"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .target(name: "CallCount", path: "Tests/CallCount"),
         .executableTarget(
@@ -110,6 +114,11 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CurlTests", dependencies: ["Curl", "CCurl", "CLinux", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "HTTPCachingTests", dependencies: ["HTTPCaching", "HTTPMessages", "TestSupport", .httpTypes],
+            swiftSettings: strict),
         .testTarget(
             name: "TransferTests", dependencies: ["Transfer", "Curl", "CLinux", "TestSupport", .httpTypes],
             swiftSettings: strict),

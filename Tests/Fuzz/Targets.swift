@@ -2,6 +2,9 @@ import Glibc
 import HTTPTypes
 import TaskModel
 
+@testable import HTTPCaching
+@testable import HTTPMessages
+
 /// The libFuzzer targets: the parsers of data from servers, files and the kernel, each with the invariants of its
 /// results. They are compiled into one program directly from the sources; see `fuzz.sh`.
 ///

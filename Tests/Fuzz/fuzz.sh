@@ -47,12 +47,11 @@ fi
 
 # The parsers as they stand, without the rest of the library: what would bring libcurl along is left out.
 transfer=$root/Sources/Transfer
-mapfile -t sources < <(grep -LE '^import (Curl|Crypto)$' "$transfer"/HTTP/*.swift)
-sources+=(
+sources=(
     "$transfer"/Authentication/AuthenticationOffer{,Parser}.swift
-    "$transfer"/Messages/{CachePolicy,URLRedaction}.swift
-    "$transfer"/Support/CopyOnWrite.swift
-    "$transfer"/Caching/{CacheControl,CacheEvaluation,CachedResponse,CachedResponse+Freshness}.swift
+    "$transfer"/Messages/URLRedaction.swift
+    "$transfer"/Support/{CopyOnWrite,UInt8+ASCII}.swift
+    "$transfer"/Exports.swift
     "$transfer"/Cookies/{Cookie,Cookie+Matching,Cookie+Netscape,CookieOrigin,SetCookie}.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
     "$root"/Sources/TaskFiles/Text/{FileError,FileNote,FileText}.swift
@@ -72,13 +71,21 @@ if newer "$work/modules/HTTPTypes.swiftmodule" "$checkouts"/swift-http-types/Sou
         -emit-module-path modules/HTTPTypes.swiftmodule -c -o HTTPTypes.o \
         "$checkouts"/swift-http-types/Sources/HTTPTypes/*.swift)
 fi
-if newer "$work/modules/TaskModel.swiftmodule" "$root"/Sources/TaskModel/*/*.swift "$0"; then
-    (cd "$work" && "$swiftc" "${flags[@]}" -whole-module-optimization -module-name TaskModel \
-        -emit-module-path modules/TaskModel.swiftmodule -c -o TaskModel.o "$root"/Sources/TaskModel/*/*.swift)
-fi
-if newer "$work/fuzz" "${sources[@]}" "$work/HTTPTypes.o" "$work/TaskModel.o" "$root/Sources/CLinux/include" "$0"; then
+# module NAME SOURCE…: builds a target of ours that others import.
+module() {
+    local name=$1
+    shift
+    if ! newer "$work/modules/$name.swiftmodule" "$@" "$work/HTTPTypes.o" "$0"; then return; fi
+    (cd "$work" && "$swiftc" "${flags[@]}" -whole-module-optimization -enable-testing -module-name "$name" -I modules \
+        -emit-module-path "modules/$name.swiftmodule" -c -o "$name.o" "$@")
+}
+module TaskModel "$root"/Sources/TaskModel/*/*.swift
+module HTTPMessages "$root"/Sources/HTTPMessages/*.swift
+module HTTPCaching "$root"/Sources/HTTPCaching/*.swift
+objects=("$work"/{HTTPTypes,TaskModel,HTTPMessages,HTTPCaching}.o)
+if newer "$work/fuzz" "${sources[@]}" "${objects[@]}" "$root/Sources/CLinux/include" "$0"; then
     (cd "$work" && "$swiftc" "${flags[@]}" -whole-module-optimization -use-ld=lld -module-name Fuzz -I modules -I modules/CLinux \
-        -o fuzz "${sources[@]}" HTTPTypes.o TaskModel.o)
+        -o fuzz "${sources[@]}" "${objects[@]}")
 fi
 
 status=0

@@ -1,4 +1,5 @@
 import Curl
+import TestSupport
 
 @testable import Transfer
 

@@ -1,4 +1,5 @@
 import Curl
+import TestSupport
 import Testing
 
 @testable import Transfer

@@ -1,5 +1,6 @@
 import Curl
 import HTTPTypes
+import TestSupport
 import Testing
 
 @testable import Transfer

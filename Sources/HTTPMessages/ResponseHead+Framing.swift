@@ -2,7 +2,7 @@ import HTTPTypes
 
 extension ResponseHead {
     /// Returns whether only the end of the connection delimits the body (RFC 9112, section 6.3).
-    func isUnframed(after method: HTTPRequest.Method) -> Bool {
+    package func isUnframed(after method: HTTPRequest.Method) -> Bool {
         version.hasPrefix("1") && method != .head && ![204, 304].contains(status) && contentLength == nil
             && !isChunked
     }
@@ -10,7 +10,7 @@ extension ResponseHead {
     /// A transfer coding other than `chunked` and `identity`, if the response uses one. No request offers one in `TE`,
     /// so no server may use one (RFC 9112, section 7.4). libcurl decodes some of them but does not detect truncated
     /// data.
-    var unaskedTransferCoding: String? {
+    package var unaskedTransferCoding: String? {
         transferCodings.first { $0 != "chunked" && $0 != "identity" }
     }
 

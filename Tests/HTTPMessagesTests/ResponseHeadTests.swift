@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@testable import Transfer
+@testable import HTTPMessages
 
 @Suite("Heads of answers")
 struct ResponseHeadTests {

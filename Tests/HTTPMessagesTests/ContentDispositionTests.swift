@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@testable import Transfer
+@testable import HTTPMessages
 
 @Suite("The name that a server suggests (RFC 6266)")
 struct ContentDispositionTests {

@@ -24,19 +24,19 @@ public struct FileDigest: Sendable, Equatable, Codable {
     }
 
     /// Creates the digest whose value is `bytes`.
-    init(algorithm: Algorithm, bytes: some Sequence<UInt8>) {
+    package init(algorithm: Algorithm, bytes: some Sequence<UInt8>) {
         let digits = Array("0123456789abcdef".utf8)
         let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         self.init(algorithm: algorithm, hex: String(decoding: text, as: UTF8.self))
     }
 
     /// Whether `other` is a different digest of the same function; digests of different functions cannot be compared.
-    func contradicts(_ other: FileDigest) -> Bool { algorithm == other.algorithm && hex != other.hex }
+    package func contradicts(_ other: FileDigest) -> Bool { algorithm == other.algorithm && hex != other.hex }
 }
 
 extension FileDigest.Algorithm {
     /// The length of a digest in bytes.
-    var length: Int {
+    package var length: Int {
         switch self {
         case .md5: 16
         case .sha1: 20

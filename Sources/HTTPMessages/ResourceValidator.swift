@@ -21,7 +21,7 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
     ///
     /// - Parameter date: The response's `Date`. A `Last-Modified` at least 60 seconds older is strong (section
     ///   8.8.2.2).
-    init(entityTag: String?, lastModified: String?, date: String?) {
+    package init(entityTag: String?, lastModified: String?, date: String?) {
         self.init(entityTag: entityTag, lastModified: lastModified)
         if let lastModified, let date, let modified = HTTPDate.parse(lastModified), let sent = HTTPDate.parse(date) {
             isDateStrong = sent - modified >= 60
@@ -45,7 +45,7 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
     }
 
     /// Returns whether a response with `other` may be of the same version. A missing validator is not a contradiction.
-    func agrees(with other: ResourceValidator) -> Bool {
+    package func agrees(with other: ResourceValidator) -> Bool {
         if let own = strongEntityTag, let theirs = other.entityTag {
             // If the date changed and the ETag did not, the server generated the ETag once and keeps sending it. If
             // both dates are close to the times of their responses, the date is the generated one.
@@ -58,7 +58,7 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
 
     /// Returns whether a response with `other` gives positive evidence of the same version. A missing validator is no
     /// evidence.
-    func isShown(by other: ResourceValidator) -> Bool {
+    package func isShown(by other: ResourceValidator) -> Bool {
         (entityTag != nil && entityTag == other.entityTag) || hasDate(of: other) ?? false
     }
 

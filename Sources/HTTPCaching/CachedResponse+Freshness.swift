@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// Age and freshness lifetime (RFC 9111, section 4.2) as a private cache calculates them: `s-maxage` does not apply to
 /// it.
 extension CachedResponse {

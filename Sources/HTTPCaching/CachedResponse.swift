@@ -1,4 +1,5 @@
-import HTTPTypes
+public import HTTPMessages
+public import HTTPTypes
 
 /// A stored response.
 public struct CachedResponse: Sendable {

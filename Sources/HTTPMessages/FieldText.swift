@@ -1,10 +1,10 @@
 /// The common grammar of field values (RFC 9110, section 5.6).
-enum FieldText {
+package enum FieldText {
     /// Returns whether a byte is a space or a tab.
-    static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     /// Returns the bytes without leading and trailing blanks.
-    static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
+    package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
         var rest = bytes[...]
         while let first = rest.first, isBlank(first) { rest = rest.dropFirst() }
         while let last = rest.last, isBlank(last) { rest = rest.dropLast() }
@@ -13,7 +13,7 @@ enum FieldText {
 
     /// Consumes a quoted string, whose opening quote is the next byte, and returns its unescaped content. An
     /// unterminated string extends to the end of the input.
-    static func quotedString(_ bytes: inout ArraySlice<UInt8>) -> [UInt8] {
+    package static func quotedString(_ bytes: inout ArraySlice<UInt8>) -> [UInt8] {
         var text: [UInt8] = []
         bytes = bytes.dropFirst()
         while let byte = bytes.popFirst() {
@@ -29,7 +29,7 @@ enum FieldText {
 
 extension Int64 {
     /// Parses a length or position in a protocol: digits only, without a sign.
-    init?(digits text: some StringProtocol) {
+    package init?(digits text: some StringProtocol) {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else { return nil }
         self = number
     }

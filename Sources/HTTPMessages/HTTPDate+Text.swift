@@ -7,7 +7,7 @@ extension HTTPDate {
     /// Returns the preferred HTTP date format (RFC 9110, section 5.6.7) of a time.
     ///
     /// - Parameter seconds: The time in seconds since 1970. It is clamped to the years 1970 to 9999.
-    static func text(_ seconds: Int64) -> String {
+    package static func text(_ seconds: Int64) -> String {
         // The limit is 31 December 9999, 23:59:59.
         let seconds = min(max(0, seconds), 253_402_300_799)
         let (days, time) = (seconds / 86_400, seconds % 86_400)

@@ -4,7 +4,7 @@ extension ResponseHead {
     /// The strongest supported digest of the whole representation that the response contains (`Repr-Digest`, RFC 9530,
     /// section 3; also the older `Digest` field of RFC 3230). In a 206 response, too, it covers the whole
     /// representation.
-    var representationDigest: FileDigest? {
+    package var representationDigest: FileDigest? {
         guard contentCoding == nil else { return nil }
         let stated = values(of: "repr-digest").flatMap { Self.members($0, isStructured: true) }
         let older = stated.isEmpty ? values(of: "digest").flatMap { Self.members($0, isStructured: false) } : []

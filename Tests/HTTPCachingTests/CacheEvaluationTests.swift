@@ -1,7 +1,9 @@
 import HTTPTypes
+import TestSupport
 import Testing
 
-@testable import Transfer
+@testable import HTTPCaching
+@testable import HTTPMessages
 
 @Suite("What a private cache does (RFC 9111)")
 struct CacheEvaluationTests {

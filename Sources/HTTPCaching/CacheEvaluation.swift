@@ -1,3 +1,4 @@
+public import HTTPMessages
 public import HTTPTypes
 
 /// The decisions of a private cache for one request (RFC 9111). It is a value without a clock or a store.
@@ -161,7 +162,7 @@ public struct CacheEvaluation: Sendable {
 
     private static let pragma = HTTPField.Name("pragma")
 
-    var isPartialOrConditional: Bool {
+    package var isPartialOrConditional: Bool {
         [.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince].contains { fields[$0] != nil }
     }
 

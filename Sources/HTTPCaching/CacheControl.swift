@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// The directives of `Cache-Control`, of a request or a response (RFC 9111, section 5.2).
 struct CacheControl {
     /// The maximum number of directives parsed; further ones are ignored.

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@testable import Transfer
+@testable import HTTPMessages
 
 @Suite("Links that an answer names (RFC 8288)")
 struct LinkHeaderTests {

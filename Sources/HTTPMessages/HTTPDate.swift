@@ -1,5 +1,5 @@
 /// HTTP dates such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
-enum HTTPDate {
+package enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     private typealias Word = Slice<UnsafeBufferPointer<UInt8>>
@@ -9,7 +9,7 @@ enum HTTPDate {
     /// - Returns: Seconds since 1970; `nil` if the text is in none of the accepted formats. These are the preferred
     ///   format, the obsolete formats `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`, and slight
     ///   deviations such as a single-digit day or an additional space.
-    static func parse(_ text: String) -> Int64? {
+    package static func parse(_ text: String) -> Int64? {
         // Every response has one or two dates, so they are parsed in place, without a copy.
         var text = text
         return text.withUTF8(parse)

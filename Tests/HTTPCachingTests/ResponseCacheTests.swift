@@ -1,6 +1,8 @@
+import TestSupport
 import Testing
 
-@testable import Transfer
+@testable import HTTPCaching
+@testable import HTTPMessages
 
 @Suite("Responses in memory")
 struct ResponseCacheTests {

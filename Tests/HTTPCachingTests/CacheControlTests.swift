@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Transfer
+@testable import HTTPCaching
 
 @Suite("Cache-Control")
 struct CacheControlTests {

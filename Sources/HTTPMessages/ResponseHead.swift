@@ -12,7 +12,7 @@ public struct ResponseHead: Sendable {
     /// The field lines, each terminated by LF, in the order of arrival.
     private let lines: [UInt8]
 
-    init(status: Int, version: String, lines: [UInt8]) {
+    package init(status: Int, version: String, lines: [UInt8]) {
         self.status = status
         self.version = version
         self.lines = lines
@@ -29,7 +29,7 @@ public struct ResponseHead: Sendable {
     }
 
     /// Returns all values of a field, in order. Its name is case-insensitive.
-    func values(of name: StaticString) -> [String] {
+    package func values(of name: StaticString) -> [String] {
         var all: [String] = []
         forEachValue(of: name) { value in
             all.append(Self.text(value))
@@ -77,13 +77,13 @@ public struct ResponseHead: Sendable {
     }
 
     /// Returns this head without the fields of these lower-case names.
-    func removing(_ names: Set<String>) -> ResponseHead {
+    package func removing(_ names: Set<String>) -> ResponseHead {
         ResponseHead(status: status, version: version, lines: Self.lines(lines) { !names.contains($0) })
     }
 
     /// Returns this head with its fields replaced by those of `other`, except the fields named in `kept`. Names are in
     /// lower case.
-    func updated(by other: ResponseHead, except kept: Set<String>) -> ResponseHead {
+    package func updated(by other: ResponseHead, except kept: Set<String>) -> ResponseHead {
         var replaced: Set<String> = []
         let new = Self.lines(other.lines) { name in
             guard !kept.contains(name) else { return false }
@@ -95,7 +95,7 @@ public struct ResponseHead: Sendable {
     }
 
     /// The size of the field lines, in bytes.
-    var size: Int { lines.count }
+    package var size: Int { lines.count }
 
     /// Returns the lines whose lower-case field name satisfies the predicate. Lines without a name are dropped.
     private static func lines(_ lines: [UInt8], where isWanted: (String) -> Bool) -> [UInt8] {
@@ -176,9 +176,9 @@ public struct ResponseHead: Sendable {
 }
 
 /// A parser that collects header lines until the head of the final response is complete.
-struct ResponseHeadParser {
+package struct ResponseHeadParser {
     /// The maximum size of a head, in bytes of all lines.
-    static let maximumLength = 256 * 1024
+    package static let maximumLength = 256 * 1024
     /// The maximum number of heads, including informational heads and heads of proxies.
     static let maximumHeads = 32
 
@@ -187,7 +187,9 @@ struct ResponseHeadParser {
     private var lines: [UInt8] = []
     private var heads = 0
 
-    enum Progress {
+    package init() {}
+
+    package enum Progress {
         case incomplete
         case complete(ResponseHead)
         case tooLong
@@ -196,7 +198,7 @@ struct ResponseHeadParser {
     /// Adds a header line.
     ///
     /// - Parameter line: The line from libcurl, with its line ending.
-    mutating func add(_ line: UnsafeRawBufferPointer) -> Progress {
+    package mutating func add(_ line: UnsafeRawBufferPointer) -> Progress {
         let isEmpty = line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
         if isEmpty {
             guard status >= 200 else {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Transfer
+@testable import HTTPMessages
 
 @Suite("Dates of HTTP")
 struct HTTPDateTests {

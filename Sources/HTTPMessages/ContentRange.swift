@@ -1,14 +1,14 @@
 /// The value of a `Content-Range` field, such as `bytes 0-499/1234` (RFC 9110, section 14.4).
-struct ContentRange: Equatable {
+package struct ContentRange: Equatable {
     /// The first and last byte position, both inclusive; `nil` for the form of a 416 response, `bytes */1234`.
-    var bounds: ClosedRange<Int64>?
+    package var bounds: ClosedRange<Int64>?
     /// The complete length in bytes; `nil` if the server does not know it.
-    var total: Int64?
+    package var total: Int64?
 
     /// Parses a field value.
     ///
     /// - Returns: `nil` if the value is malformed, its unit is not bytes, or its numbers contradict each other.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
         let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
