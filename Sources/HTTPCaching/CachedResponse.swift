@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import HTTPTypes
+import HTTPTypes
 
 /// A stored response.
 public struct CachedResponse: Sendable {

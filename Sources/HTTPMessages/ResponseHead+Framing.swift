@@ -1,4 +1,4 @@
-import HTTPTypes
+package import HTTPTypes
 
 extension ResponseHead {
     /// Returns whether only the end of the connection delimits the body (RFC 9112, section 6.3).

@@ -5,6 +5,18 @@ import Testing
 
 @Suite("Queue files", .serialized, .timeLimit(.minutes(2)))
 struct QueueFileTests {
+    @Test("a list without tasks or batches says so on standard error")
+    func emptyLists() async throws {
+        let daemon = try await DaemonProcess.started()
+        let lists = [(["list"], "no tasks\n"), (["queue", "list"], "no batches\n")]
+        for (arguments, note) in lists {
+            let result = try await daemon.dlctl(arguments)
+            #expect(result.succeeded)
+            #expect((result.output, result.error) == ("", note))
+        }
+        daemon.expectTidy()
+    }
+
     @Test("applying a file twice adds nothing the second time, whatever has ended meanwhile")
     func twice() async throws {
         let nginx = try await Nginx([.dav("/dav/")])

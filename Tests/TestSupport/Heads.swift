@@ -1,4 +1,4 @@
-import HTTPMessages
+public import HTTPMessages
 
 /// Returns a response head with these fields.
 public func head(_ status: Int, _ fields: [String] = []) -> ResponseHead {

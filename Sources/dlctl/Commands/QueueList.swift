@@ -34,7 +34,10 @@ struct QueueList: DaemonCommand {
         let rows = result.batches.map {
             [Escape.visible($0.batch), $0.outcome?.rawValue ?? "open", Self.done($0), Describe.counts($0.tasks)]
         }
-        if !rows.isEmpty { table.page(rows).forEach(context.output.line) }
+        guard rows.isEmpty else { return table.page(rows).forEach(context.output.line) }
+        let errors = Output(STDERR_FILENO)
+        errors.line("no batches")
+        errors.flush()
     }
 
     /// Returns the progress of a batch as `1.2 GiB of 4.0 GiB`, or without the total if it is unknown or reached.
