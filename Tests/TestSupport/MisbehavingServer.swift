@@ -20,6 +20,19 @@ package final class MisbehavingServer: Sendable {
         /// The time since the last response over another connection ended, in milliseconds; `nil` if there was none.
         package let sinceOther: Int64?
 
+        package init(
+            _ request: ScriptedServer.Request, number: Int = 0, rangesBefore: Int = 0, connection: Int = 0,
+            portIndex: Int = 0, others: Int = 0, sinceOther: Int64? = nil
+        ) {
+            self.request = request
+            self.number = number
+            self.rangesBefore = rangesBefore
+            self.connection = connection
+            self.portIndex = portIndex
+            self.others = others
+            self.sinceOther = sinceOther
+        }
+
         package var path: String { request.path }
         package var ifRange: String? { request.header("if-range") }
         package var asksForRange: Bool { request.header("range") != nil }
@@ -51,6 +64,43 @@ package final class MisbehavingServer: Sendable {
         var allowance: Int64?
         var sent: Int64 = 0
         var isStopped = false
+
+        /// Records a request.
+        mutating func ask(
+            _ request: ScriptedServer.Request, over connection: Int, portIndex: Int, others: Int, sinceOther: Int64?
+        ) -> Question {
+            let question = Question(
+                request, number: number, rangesBefore: ranges, connection: connection, portIndex: portIndex,
+                others: others, sinceOther: sinceOther)
+            requests.append(request)
+            number += 1
+            if question.asksForRange { ranges += 1 }
+            return question
+        }
+    }
+
+    /// Creates a server without sockets, whose responses ``response(to:port:connection:others:sinceOther:)`` returns.
+    ///
+    /// - Parameter ports: the number of ports that its URLs have.
+    package init(withoutSockets count: Int, answering: @escaping Answering) {
+        state = Mutex(State(answering: answering))
+        listeners = []
+        ports = (0..<count).map { 8_000 + $0 }
+    }
+
+    /// Returns the response to a request as if it had arrived over a socket.
+    ///
+    /// - Returns: `nil` if the server does not have the port.
+    package func response(
+        to request: ScriptedServer.Request, port: Int, connection: Int, others: Int, sinceOther: Int64?
+    ) -> MisbehavingResponse? {
+        guard let index = ports.firstIndex(of: port) else { return nil }
+        let (question, answering) = state.withLock { state in
+            let question = state.ask(
+                request, over: connection, portIndex: index, others: others, sinceOther: sinceOther)
+            return (question, state.answering)
+        }
+        return answering(question)
     }
 
     /// Starts the server.
@@ -148,14 +198,10 @@ package final class MisbehavingServer: Sendable {
         while let request = reader.next() {
             let (question, answering, isSpent) = state.withLock { state in
                 let lastEnd = state.ends.filter { $0.key != number }.values.max()
-                let question = Question(
-                    request: request, number: state.number, rangesBefore: state.ranges, connection: number,
-                    portIndex: portIndex, others: state.busy,
+                let question = state.ask(
+                    request, over: number, portIndex: portIndex, others: state.busy,
                     sinceOther: lastEnd.map { Int64($0.duration(to: .now) / .milliseconds(1)) })
-                state.requests.append(request)
-                state.number += 1
                 state.busy += 1
-                if question.asksForRange { state.ranges += 1 }
                 return (question, state.answering, state.allowance.map { $0 <= 0 } ?? false)
             }
             defer {

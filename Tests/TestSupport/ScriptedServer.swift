@@ -13,6 +13,15 @@ package final class ScriptedServer: Sendable {
         /// The number of the connection that carried the request, from 1.
         package fileprivate(set) var connection = 0
 
+        package init(
+            method: String = "GET", path: String, headers: [(name: String, value: String)], body: [UInt8] = []
+        ) {
+            self.method = method
+            self.path = path
+            self.headers = headers
+            self.body = body
+        }
+
         package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
     }
 

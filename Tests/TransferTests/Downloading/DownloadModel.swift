@@ -3,367 +3,334 @@ import TestSupport
 
 @testable import Transfer
 
-/// A server as a value: which version of the file it has, and how it responds to a request for a range.
-struct ModelServer: Equatable {
-    var version = 1
-    var sendsRanges = true
-    var hasEntityTag = true
-    /// Whether it compares `If-Range` with its own tag (RFC 9110, section 13.1.5).
-    var honoursIfRange = true
-    /// The status of every response in the place of 200 and 206.
-    var refusal: Int?
-    /// The largest number of bytes in one response, as some servers have it.
-    var largestResponse: Int64 = .max
-
-    var tag: String { "\"v\(version)\"" }
+/// What may happen next in a ``DownloadModel``.
+enum ModelEvent: Hashable {
+    /// A request arrives, and its response begins up to the end of the head.
+    case head(Int)
+    /// Bytes of a body come.
+    case bytes(Int)
+    /// A response ends, as far as the server goes.
+    case end(Int)
+    /// A connection breaks.
+    case breakOff(Int)
+    case tick
+    case wait
+    case rest(Int)
 }
 
-/// A whole download as a value: the state machine, a part file that remembers the version of each byte, exchanges with
-/// model servers, and timers. It performs every action without I/O, so that a test can order the events as it likes,
-/// and copy the model to try other orders.
+extension ModelEvent: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .head(let number): "head\(number)"
+        case .bytes(let number): "bytes\(number)"
+        case .end(let number): "end\(number)"
+        case .breakOff(let number): "break\(number)"
+        case .tick: "tick"
+        case .wait: "wait"
+        case .rest(let number): "rest\(number)"
+        }
+    }
+}
+
+/// A digest, and the resource that has it.
+struct ModelDigest {
+    var digest: FileDigest
+    var resource: Resource
+}
+
+/// What an attempt leaves for the next one.
+struct ModelLeftover {
+    var part = PartContents()
+    var file = ModelFile()
+    var network = ModelNetwork()
+    var now: Int64 = 1_000
+    var generator = SeededGenerator(seed: 0)
+}
+
+/// A whole download as a value: the state machines of the download and of each connection's transaction, a part file
+/// that remembers where each byte is from, responses of model servers, and timers. It performs every action without
+/// I/O, so that a test can order the events as it likes, and copy the model to try other orders.
 struct DownloadModel {
     enum Result: Equatable {
         case finished
         case failed(TransferError.Code)
     }
 
-    /// What may happen next.
-    enum Event: Hashable {
-        /// The server of a connection responds with a head.
-        case head(Int)
-        /// Bytes of its body come.
-        case bytes(Int)
-        /// Its body ends, as far as the response goes.
-        case end(Int)
-        /// Its connection breaks.
-        case breakOff(Int)
-        case tick
-        case wait
-        case rest(Int)
+    struct Settings {
+        var url = "http://own/f"
+        var mirrors: [String] = []
+        var segments: Segments = .one
+        /// The digest that the destination has.
+        var digest: ModelDigest?
+        /// The digests that servers state.
+        var statedDigests: [ModelDigest] = []
+        /// The contents that the finished file may have.
+        var versions: [Resource]
+        var chunk: Int64 = 1 << 20
     }
 
-    private enum Exchange: Equatable {
-        case idle
-        case requested(RangeRequest)
-        case body(version: Int, next: Int64, end: Int64)
+    struct Connection {
+        let number: Int
+        var transaction: TransactionStateMachine
+        var parser = ResponseHeadParser()
+        /// A request that has not arrived yet.
+        var request: ModelRequest?
+        /// The response under way.
+        var response: ModelExchange?
+        /// The connection that carries them, and its origin.
+        var line: (connection: ModelNetwork.Connection, origin: String)?
+        var readAt: Int64 = 0
+        var writer = Writer()
+
+        var isBusy: Bool { request != nil || response != nil }
+
+        init(_ number: Int, _ transaction: TransactionStateMachine) {
+            self.number = number
+            self.transaction = transaction
+        }
+
+        init(_ number: Int, _ request: TransferRequest) {
+            self.init(number, TransactionStateMachine(request, TransactionStateMachine.Configuration()))
+        }
     }
 
-    private struct Connection {
-        var exchange = Exchange.idle
+    struct Writer {
         var position: Int64 = 0
         var overlapEnd: Int64 = 0
-        var gathered: Range<Int64>?
-        var version = 0
+        var gathered: [ModelContent] = []
+        /// The number of gathered bytes.
+        var pending: Int64 = 0
         var claimed: ResourceVersion?
+        var decoder: BodyDecoder?
+
+        mutating func drop() {
+            gathered = []
+            pending = 0
+        }
     }
 
-    let size: Int64
-    let digestVersion: Int?
-    let chunk: Int64
+    let settings: Settings
+    /// The servers, in the order of the sources.
     var servers: [ModelServer]
     /// The number of connections that the host allows.
     var room = Int.max
-    private(set) var machine: DownloadStateMachine
-    private(set) var part = PartContents()
-    private var versions: [(range: Range<Int64>, version: Int)] = []
-    private var connections: [Int: Connection] = [:]
-    private(set) var now: Int64 = 1_000
+    /// The number of body bytes that the servers may still send before they close every connection.
+    var allowance = Int64.max
+    var machine: DownloadStateMachine
+    var part: PartContents
+    var file: ModelFile
+    /// The connections, in the order of their numbers.
+    var connections: [Connection] = []
+    /// The numbers of ``connections``.
+    private var numbers: [Int] = []
+    var network: ModelNetwork
+    var now: Int64
     private(set) var result: Result?
-    private(set) var restarts: [String] = []
-    private(set) var received: Int64 = 0
-    private(set) var requests = 0
-    private var isTickDue = false
-    private var waiting: Int?
-    private var rests: Set<Int> = []
-    private var wallTime: Int64 { 1_700_000_000 }
+    private(set) var error: TransferError?
+    var received: Int64 = 0
+    var requests = 0
+    var restarts: [String] = []
+    /// The expected digest of the file.
+    var digest: FileDigest?
+    var stated: StatedDigest?
+    var isPlaced = false
+    /// The first action that the model does not know; `nil` if there is none.
+    var fault: String?
+    private var tickAt: Int64?
+    private var waiting: (number: Int, time: Int64)?
+    private var rests: [Int: Int64] = [:]
+    var generator: SeededGenerator
 
-    /// - Parameters:
-    ///   - digestVersion: the version whose digest the destination has; `nil`: none.
-    ///   - servers: the first is the file's own; the others are mirrors.
-    init(
-        size: Int64, segments: Segments = .one, servers: [ModelServer] = [ModelServer()], digestVersion: Int? = nil,
-        chunk: Int64 = 1 << 20
-    ) {
-        self.size = size
+    /// Milliseconds without a byte after which a response has stalled.
+    static let stallTimeout: Int64 = 1_000
+    static let wallTime: Int64 = 1_700_000_000
+
+    /// - Parameter leftover: what an earlier attempt left.
+    init(_ settings: Settings, servers: [ModelServer], after leftover: ModelLeftover = ModelLeftover()) {
+        self.settings = settings
         self.servers = servers
-        self.digestVersion = digestVersion
-        self.chunk = chunk
-        var request = TransferRequest(url: "http://own/f")
-        request.mirrors = servers.indices.dropFirst().map { "http://mirror\($0)/f" }
+        (part, file, network) = (leftover.part, leftover.file, leftover.network)
+        (now, generator) = (leftover.now, leftover.generator)
+        var request = TransferRequest(url: settings.url)
+        request.mirrors = settings.mirrors
         machine = DownloadStateMachine(
-            DownloadStateMachine.Configuration(segments: segments), sources: DownloadSources(request))
-        connections[machine.start()] = Connection()
-        part.hasDigest = digestVersion != nil
+            DownloadStateMachine.Configuration(segments: settings.segments), sources: DownloadSources(request))
+        let first = machine.start()
+        open(Connection(first, machine.sources.own.request))
+        start(first)
+    }
+
+    private mutating func start(_ first: Int) {
+        if let total = part.version.total, part.count == total, total > 0 { return perform(.finish(first)) }
+        do throws(TransferError) {
+            if part.count > 0, settings.digest != nil { try place(nil) }
+        } catch {
+            return perform(machine.diskFailed(first, error, facts))
+        }
         perform(machine.begin(facts))
     }
 
-    private var facts: DownloadFacts {
-        DownloadFacts(
-            now: now, part: part,
-            exchanges: connections.keys.sorted().map { number in
-                let connection = connections[number] ?? Connection()
-                return ExchangeFacts(
-                    number: number, position: connection.position,
-                    gathered: Int64(connection.gathered?.count ?? 0), bodyBegun: connection.position > 0)
-            })
+    /// Returns the index of a connection. The numbers are kept apart, so that the search copies no connection.
+    func index(of number: Int) -> Int? {
+        var index = 0
+        while index < numbers.count {
+            if numbers[index] == number { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    private mutating func open(_ connection: Connection) {
+        connections.append(connection)
+        numbers.append(connection.number)
+    }
+
+    private mutating func drop(_ number: Int) {
+        release(number)
+        rests[number] = nil
+        guard let index = index(of: number) else { return }
+        connections.remove(at: index)
+        numbers.remove(at: index)
+    }
+
+    var facts: DownloadFacts {
+        var facts = DownloadFacts(now: now, part: part, exchanges: [])
+        facts.exchanges.reserveCapacity(connections.count)
+        var index = 0
+        while index < connections.count {
+            facts.exchanges.append(
+                ExchangeFacts(
+                    number: numbers[index], position: connections[index].writer.position,
+                    gathered: connections[index].writer.pending,
+                    bodyBegun: connections[index].transaction.exchange.bodyBegun,
+                    isShortcut: connections[index].transaction.isShortcut))
+            index += 1
+        }
+        return facts
+    }
+
+    /// What a failed attempt leaves for the next one.
+    var leftover: ModelLeftover {
+        var leftover = ModelLeftover(network: network, now: now, generator: generator)
+        guard part.count > 0, error?.code != .remoteChanged, error?.code != .checksumMismatch else { return leftover }
+        leftover.part = PartContents(version: part.version, written: part.written)
+        leftover.file = file
+        return leftover
     }
 
     /// The invariant that does not hold; `nil` where all do.
     var violation: String? {
+        if let fault { return fault }
         if let violation = machine.violation(facts, isDiskBusy: false) { return violation }
-        if result == nil, connections.keys.sorted() != machine.connections.map(\.number).sorted() {
-            return "the exchanges are not those of the state machine"
-        }
+        if connections.count != machine.connections.count { return "the exchanges are not those of the state machine" }
         for connection in machine.connections {
-            let isUnderWay = connections[connection.number].map { $0.exchange != .idle } ?? false
-            if isUnderWay != connection.isUnderWay { return "an exchange and its state disagree" }
+            guard let index = index(of: connection.number) else { return "a connection without an exchange" }
+            if let violation = connections[index].transaction.violation { return violation }
+            if connections[index].transaction.isUnderWay != connection.isUnderWay {
+                return "an exchange and its state disagree"
+            }
         }
-        guard result == .finished else { return nil }
-        if part.front < size { return "a file with a gap is complete" }
-        let kinds = Set(versions.map(\.version))
-        if kinds.count > 1, digestVersion == nil { return "bytes of versions \(kinds.sorted()) meet" }
-        return nil
+        guard result == .finished, !settings.versions.contains(where: { file.isWhole($0, size: part.front) }) else {
+            return nil
+        }
+        return "the finished file of \(part.front) bytes is no version of the resource"
     }
 
     // MARK: Events
 
     /// Every event that may happen now.
-    var possibleEvents: [Event] {
+    var possibleEvents: [ModelEvent] {
         if result != nil { return [] }
-        var events: [Event] = []
-        for (number, connection) in connections.sorted(by: { $0.key < $1.key }) {
-            switch connection.exchange {
-            case .idle: break
-            case .requested: events += [.head(number), .breakOff(number)]
-            case .body(_, let next, let end):
-                events += next < end ? [.bytes(number), .breakOff(number)] : [.end(number)]
+        var events: [ModelEvent] = []
+        for (index, number) in numbers.enumerated() {
+            if let isAtEnd = connections[index].response?.isAtEnd {
+                events += isAtEnd ? [.end(number)] : [.bytes(number), .breakOff(number)]
+            } else if connections[index].request != nil {
+                events += [.head(number), .breakOff(number)]
             }
         }
-        if isTickDue { events.append(.tick) }
+        if tickAt != nil { events.append(.tick) }
         if waiting != nil { events.append(.wait) }
-        return events + rests.sorted().map { .rest($0) }
+        return events + rests.keys.sorted().map { .rest($0) }
     }
 
-    mutating func happen(_ event: Event, after milliseconds: Int64 = 50) {
+    mutating func happen(_ event: ModelEvent, after milliseconds: Int64 = 50) {
         now += milliseconds
         switch event {
         case .head(let number): respond(number)
-        case .bytes(let number): receive(number)
-        case .end(let number): end(number, nil)
-        case .breakOff(let number): end(number, TransferError(.truncated, "the connection broke"))
+        case .bytes(let number), .end(let number): read(number)
+        case .breakOff(let number): endExchange(number, .failed(.recvError))
         case .tick:
-            isTickDue = false
-            let observations = DownloadStateMachine.Observations(received: received)
-            perform(machine.tick(observations, facts))
+            now = max(now, tickAt ?? now)
+            tickAt = nil
+            perform(machine.tick(DownloadStateMachine.Observations(received: received), facts))
             perform(machine.tickSources(facts))
             perform(machine.tickEnded(facts))
         case .wait:
-            guard let number = waiting else { return }
+            guard let (number, time) = waiting else { return }
+            now = max(now, time)
             waiting = nil
             perform(machine.waitEnded(number, facts))
         case .rest(let number):
-            rests.remove(number)
+            now = max(now, rests.removeValue(forKey: number) ?? now)
             perform(machine.restEnded(number, facts))
         }
     }
 
-    private func server(of number: Int) -> ModelServer {
-        let source = machine[number]?.source ?? 0
-        return source < servers.count ? servers[source] : ModelServer()
-    }
+    // MARK: Actions of the download
 
-    private func url(of number: Int) -> CurlURL? {
-        try? CurlURL(machine.sources[machine[number]?.source ?? 0].request.url)
-    }
-
-    private mutating func respond(_ number: Int) {
-        guard case .requested(let range) = connections[number]?.exchange, let url = url(of: number) else { return }
-        let server = server(of: number)
-        var fields = server.hasEntityTag ? ["ETag: \(server.tag)"] : []
-        var (status, offset, end) = (200, Int64(0), size)
-        if let refusal = server.refusal {
-            (status, end) = (refusal, 1_000)
-            fields = ["Content-Length: 1000"]
-        } else if case .range(let from, let last, let ifRange) = range, server.sendsRanges,
-            ifRange == nil || !server.honoursIfRange || ifRange == server.tag
-        {
-            if from >= size {
-                (status, end) = (416, 0)
-                fields += ["Content-Range: bytes */\(size)", "Content-Length: 0"]
-            } else {
-                (status, offset, end) = (206, from, min((last ?? size - 1) + 1, size))
-                end = min(end, from + min(server.largestResponse, size))
-                fields += ["Content-Range: bytes \(from)-\(end - 1)/\(size)", "Content-Length: \(end - from)"]
-            }
-        } else {
-            fields += ["Content-Length: \(size)"]
-        }
-        let context = DownloadStateMachine.HeadContext(hasDestinationDigest: digestVersion != nil, wallTime: wallTime)
-        let head = head(status, fields)
-        let action = machine.headReceived(number, head, at: url, context, facts)
-        connections[number]?.exchange = .body(version: server.version, next: offset, end: end)
-        guard case .receive(let plan) = action else { return }
-        if plan.keepsFront {
-            _ = part.keepFront()
-            versions = versions.filter { $0.range.lowerBound < part.front }
-        }
-        if let reason = plan.startsOver { dropPart(number, reason) }
-        connections[number]?.position = plan.offset
-        connections[number]?.overlapEnd = part.written.end(ofRangeAt: plan.offset)
-        connections[number]?.gathered = nil
-        connections[number]?.claimed = plan.claimed
-        if plan.isShare {
-            if machine.isVouched(by: ResumeData.resource(of: url.text), part) {
-                part.adopt(plan.claimed)
-            } else {
-                _ = part.join()
-            }
-            connections[number]?.claimed = nil
-        }
-        adopt(number)
-        part.hasDigest = digestVersion != nil
-        perform(machine.bodyBegan(number, plan, head, at: url, facts))
-    }
-
-    /// Takes over what the head said, once the body has been compared with the bytes of the part.
-    private mutating func adopt(_ number: Int) {
-        guard let connection = connections[number], connection.position >= connection.overlapEnd,
-            let claimed = connection.claimed
-        else { return }
-        part.adopt(claimed)
-        connections[number]?.claimed = nil
-    }
-
-    private mutating func receive(_ number: Int) {
-        guard var connection = connections[number], case .body(let version, let next, let end) = connection.exchange
-        else { return }
-        let count = min(chunk, end - next)
-        connection.exchange = .body(version: version, next: next + count, end: end)
-        connection.version = version
-        connections[number] = connection
-        received += count
-        switch machine.bytesReceived(Int(count), on: number, at: connection.position, isDecoding: false) {
-        case .append: append(count, number)
-        case .fulfil(let count):
-            append(Int64(count), number)
-            if connections[number] != nil { self.end(number, .cancelled) }
-        case .ignore: break
-        case .refuse: self.end(number, .cancelled)
-        case .fail(let error): refuse(number, error)
-        }
-    }
-
-    private mutating func refuse(_ number: Int, _ error: TransferError) {
-        machine.bodyRefused(number, error)
-        end(number, error)
-    }
-
-    private mutating func append(_ count: Int64, _ number: Int) {
-        guard var connection = connections[number] else { return }
-        var rest = connection.position..<connection.position + count
-        if connection.position < connection.overlapEnd {
-            let compared = rest.clamped(to: connection.position..<connection.overlapEnd)
-            let isSame = versions.allSatisfy { !$0.range.overlaps(compared) || $0.version == connection.version }
-            guard isSame else { return refuse(number, TransferError(.remoteChanged, "the bytes differ")) }
-            connection.position = compared.upperBound
-            rest = compared.upperBound..<rest.upperBound
-            connections[number] = connection
-            adopt(number)
-        }
-        guard !rest.isEmpty else { return }
-        connection = connections[number] ?? connection
-        connection.gathered = (connection.gathered?.lowerBound ?? rest.lowerBound)..<rest.upperBound
-        connection.position = rest.upperBound
-        connections[number] = connection
-        // The buffer is full from time to time.
-        if rest.upperBound % (4 << 20) == 0 { flush(number) }
-    }
-
-    private mutating func flush(_ number: Int) {
-        guard let gathered = connections[number]?.gathered, let version = connections[number]?.version else { return }
-        connections[number]?.gathered = nil
-        part.record(gathered)
-        versions.append((gathered, version))
-    }
-
-    private mutating func end(_ number: Int, _ error: TransferError?) {
-        guard var connection = connections[number], connection.exchange != .idle else { return }
-        connection.exchange = .idle
-        connections[number] = connection
-        var end = DownloadStateMachine.ExchangeEnd(
-            error: error, hasDigest: digestVersion != nil, position: connection.position)
-        if connection.position < connection.overlapEnd {
-            end.overlapError = TransferError(.remoteChanged, "the file is shorter")
-        }
-        perform(machine.ended(number, end, facts))
-    }
-
-    private mutating func dropPart(_ number: Int, _ reason: String) {
-        if part.count > 0 { restarts.append(reason) }
-        part.removeAll()
-        versions = []
-        connections[number]?.gathered = nil
-        isTickDue = false
-    }
-
-    // MARK: Actions
-
-    private mutating func perform(_ action: DownloadAction) {
+    mutating func perform(_ action: DownloadAction) {
         if result != nil { return }
         switch action {
-        case .none: break
+        case .none, .giveBack: break
         case .send(let number, let reason):
-            guard connections[number] != nil else { return }
+            guard index(of: number) != nil else { return }
             if let reason { dropPart(number, reason) }
-            send(number)
+            report(number) { $0.start() }
         case .flush(let number, let continuation):
-            guard connections[number] != nil else { return }
+            guard index(of: number) != nil else { return }
             flush(number)
             perform(machine.flushed(number, continuation, facts))
-        case .rest(let number, _): rests.insert(number)
-        case .wait(let number, _): waiting = number
+        case .rest(let number, let milliseconds): rests[number] = now + milliseconds
+        case .wait(let number, let milliseconds): waiting = (number, now + milliseconds)
         case .borrow(let wish):
             perform(machine.limitAnswered(wish, isGranted: connections.count < room, facts))
-        case .giveBack: break
-        case .open(let wish): connections[wish.number] = Connection()
+        case .open(let wish):
+            guard let like = wish.like.flatMap({ index(of: $0) }) else {
+                return open(Connection(wish.number, machine.sources[wish.source].request))
+            }
+            open(Connection(wish.number, TransactionStateMachine(following: connections[like].transaction)))
         case .grow(let target): perform(machine.grow(to: target, facts))
-        case .close(let number): connections[number] = nil
-        case .closeOthers(let number): connections = connections.filter { $0.key == number }
-        case .replace(let old, let new, _, let isJoining):
-            connections[old] = nil
-            connections[new] = Connection()
+        case .close(let number): drop(number)
+        case .closeOthers(let number):
+            for other in numbers where other != number { drop(other) }
+        case .replace(let old, let new, let source, let isJoining):
+            drop(old)
+            open(Connection(new, machine.sources[source].request))
             if isJoining { _ = part.join() }
-        case .interrupt(let number): end(number, .cancelled)
-        case .goBack: break
-        case .tick: isTickDue = true
-        case .restart(let number, let reason): dropPart(number, reason)
+        case .interrupt(let number): report(number) { $0.cancel(.cancelled) }
+        case .goBack(let number):
+            guard let source = machine[number]?.source, let index = index(of: number) else { return }
+            connections[index].transaction.restart(from: machine.sources[source].request)
+        case .tick(let milliseconds): tickAt = now + milliseconds
+        case .restart(let number, let reason):
+            dropPart(number, reason)
+            rests[number] = nil
         case .finish(let number): finish(number)
         case .fail(let error):
-            for number in connections.keys { flush(number) }
-            conclude(.failed(error.code))
+            if error.code != .remoteChanged { flushAll() }
+            conclude(.failed(error.code), error)
         case .sequence(let actions): for action in actions { perform(action) }
         }
     }
 
-    private mutating func send(_ number: Int) {
-        guard let url = url(of: number) else { return }
-        requests += 1
-        var range = machine.requestRange(number, at: ResumeData.resource(of: url.text), facts)
-        if case .overlap = range { range = machine.overlapBegins(number, at: max(0, part.front - (256 << 10))) }
-        connections[number]?.exchange = .requested(range)
-    }
+    /// Stops the timer of the next tick.
+    mutating func stopTick() { tickAt = nil }
 
-    private mutating func finish(_ number: Int) {
-        for number in connections.keys { flush(number) }
-        guard part.front >= size else {
-            return perform(machine.diskFailed(number, TransferError(.remoteChanged, "a gap"), facts))
-        }
-        conclude(.finished)
-    }
-
-    private mutating func conclude(_ result: Result) {
+    mutating func conclude(_ result: Result, _ error: TransferError? = nil) {
         self.result = result
+        self.error = error
         machine.end()
-        connections = [:]
+        for number in numbers { drop(number) }
     }
 }

@@ -19,7 +19,7 @@ struct DownloadModelTests {
         _ model: inout DownloadModel, _ generator: inout SeededGenerator, isReliable: Bool,
         mishap: (inout DownloadModel, inout SeededGenerator) -> Void = { _, _ in }
     ) {
-        var trail: [DownloadModel.Event] = []
+        var trail: [ModelEvent] = []
         for step in 0..<4_000 where model.result == nil {
             mishap(&model, &generator)
             var events = model.possibleEvents
@@ -44,17 +44,18 @@ struct DownloadModelTests {
     @Test("an honest server's file is completed, and no byte of it is dropped", arguments: 0..<200)
     func honest(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
-        var server = ModelServer()
+        var server = VersionedServer()
         server.largestResponse = Self.draw([.max, 3 << 20, 700_000], &generator)
         let segments: Segments = Self.draw([.one, .fixed(2), .fixed(4), .fixed(16), .automatic], &generator)
+        let size = Int64.random(in: 1..<(40 << 20), using: &generator)
         var model = DownloadModel(
-            size: .random(in: 1..<(40 << 20), using: &generator), segments: segments, servers: [server],
+            size: size, segments: segments, servers: [server],
             chunk: Self.draw([1 << 20, 300_000, 5 << 20], &generator))
         model.room = Self.draw([.max, 1, 3], &generator)
         run(&model, &generator, isReliable: true)
         #expect(model.result == .finished)
         #expect(model.restarts.isEmpty)
-        #expect(model.received <= model.size + Int64(model.requests) * model.chunk)
+        #expect(model.received <= size + Int64(model.requests) * model.settings.chunk)
     }
 
     @Test("connections that break cost no complete byte", arguments: 0..<200)
@@ -64,18 +65,15 @@ struct DownloadModelTests {
         var model = DownloadModel(size: .random(in: (1 << 20)..<(60 << 20), using: &generator), segments: segments)
         run(&model, &generator, isReliable: false)
         #expect(model.restarts.isEmpty)
-        if model.result == .failed(.truncated) {
-            #expect(model.part.count > 0 || model.received == 0 || model.requests > 0)
-        } else {
-            #expect(model.result == .finished)
-        }
+        // The connection breaks before the head, or within the body.
+        #expect([.finished, .failed(.cannotConnect), .failed(.truncated)].contains(model.result))
     }
 
     @Test("servers that change the file, refuse, or ignore ranges never lead to a mixed file", arguments: 0..<600)
     func dishonest(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(2_000 + seed))
-        func server() -> ModelServer {
-            ModelServer(
+        func server() -> VersionedServer {
+            VersionedServer(
                 version: Int.random(in: 1...2, using: &generator), sendsRanges: .random(using: &generator),
                 hasEntityTag: .random(using: &generator), honoursIfRange: .random(using: &generator),
                 largestResponse: Self.draw([.max, 2 << 20], &generator))
@@ -90,16 +88,18 @@ struct DownloadModelTests {
             guard Int.random(in: 0..<12, using: &generator) == 0 else { return }
             let index = Int.random(in: 0..<model.servers.count, using: &generator)
             switch Int.random(in: 0..<4, using: &generator) {
-            case 0: model.servers[index].version = 3 - model.servers[index].version
-            case 1: model.servers[index].refusal = Self.draw([503, 404, 403, 400, 501, 429], &generator)
-            case 2: model.servers[index].sendsRanges.toggle()
-            default: model.servers[index].refusal = nil
+            case 0: model.changeServer(index) { $0.version = 3 - $0.version }
+            case 1:
+                let refusal = Self.draw([503, 404, 403, 400, 501, 429], &generator)
+                model.changeServer(index) { $0.refusal = refusal }
+            case 2: model.changeServer(index) { $0.sendsRanges.toggle() }
+            default: model.changeServer(index) { $0.refusal = nil }
             }
         }
     }
 
     /// Tries every order of events up to a depth, and runs each to its end in a fixed order.
-    private func explore(_ model: DownloadModel, depth: Int, _ trail: [DownloadModel.Event], _ count: inout Int) {
+    private func explore(_ model: DownloadModel, depth: Int, _ trail: [ModelEvent], _ count: inout Int) {
         if let violation = model.violation {
             Issue.record("\(violation) after \(trail)")
             return
@@ -126,16 +126,17 @@ struct DownloadModelTests {
     @Test(
         "all orders of the first events of a small download",
         arguments: [
-            ModelServer(), ModelServer(hasEntityTag: false), ModelServer(sendsRanges: false),
-            ModelServer(honoursIfRange: false), ModelServer(largestResponse: 2 << 20),
+            VersionedServer(), VersionedServer(hasEntityTag: false), VersionedServer(sendsRanges: false),
+            VersionedServer(honoursIfRange: false), VersionedServer(largestResponse: 2 << 20),
         ])
-    func exhaustive(server: ModelServer) {
+    func exhaustive(server: VersionedServer) {
         var count = 0
         explore(
             DownloadModel(size: 8 << 20, segments: .fixed(2), servers: [server], chunk: 2 << 20), depth: 7, [], &count)
         explore(
             DownloadModel(
-                size: 8 << 20, segments: .fixed(2), servers: [server, ModelServer()], digestVersion: 1, chunk: 2 << 20),
+                size: 8 << 20, segments: .fixed(2), servers: [server, VersionedServer()], digestVersion: 1,
+                chunk: 2 << 20),
             depth: 6, [], &count)
         #expect(count > 50)
     }
