@@ -157,7 +157,7 @@ struct MisbehavingServerBodyTests {
             },
         ]
 
-    private static let trailers =
+    static let trailers =
         bending("A20 trailers without an end", failures: [.tooLarge, .truncated]) { answer, question in
             guard question.number < 4 else { return answer }
             var answer = answer.chunked()

@@ -23,9 +23,15 @@ struct MisbehavingServerDigestTests {
         return Lie("F47 " + name, versions: versions, failures: [.checksumMismatch], answer).but { $0.digest = digest }
     }
 
+    private static func digested(_ resource: Resource) -> ModelDigest {
+        let digest = FileDigest(algorithm: .sha256, bytes: SHA256.hash(data: resource.bytes))
+        return ModelDigest(digest: digest, resource: resource)
+    }
+
+    /// The digests of both versions.
+    static let known = [digested(MisbehavingServer.a), digested(MisbehavingServer.b)]
     /// The digest of the first version.
-    private static let digest = FileDigest(
-        algorithm: .sha256, bytes: SHA256.hash(data: MisbehavingServer.a.bytes))
+    private static let digest = known[0].digest
 
     private static func stated(_ resource: Resource) -> String {
         "Repr-Digest: sha-256=:\(Data(SHA256.hash(data: resource.bytes)).base64EncodedString()):"
@@ -33,31 +39,32 @@ struct MisbehavingServerDigestTests {
 
     private static let (statedA, statedB) = (stated(MisbehavingServer.a), stated(MisbehavingServer.b))
 
-    @Test("F47: with a digest known, wrong bytes never get the name, however they came", .timeLimit(.minutes(20)))
-    func digests() async {
+    /// Lies about files whose digest the destination has.
+    static let corruptions: [Lie] = {
+        var lies: [Lie] = []
         let offsets = [MisbehavingServer.size / 10, MisbehavingServer.size * 7 / 10, MisbehavingServer.size - 1]
         for offset in offsets {
             let once = Self.corrupted("a bit is flipped at \(offset) in the first two answers") { question in
                 question.number < 2 ? Self.first(question).flippingBit(at: offset) : Self.honest(question)
             }
-            await withstand(once)
+            lies.append(once)
             let always = Self.corrupted("a bit is flipped at \(offset) always", versions: []) { question in
                 Self.honest(question).flippingBit(at: offset)
             }
             // The bytes from an honest earlier life are right, and so may be the whole file.
-            await withstand(always.but { $0.lives = [Lie.Life.fresh] })
-            await withstand(
+            lies.append(always.but { $0.lives = [Lie.Life.fresh] })
+            lies.append(
                 always.but { lie in
                     lie.lives = [Lie.Life.resumed]
                     lie.versions = [MisbehavingServer.a]
                 })
         }
         let other = MisbehavingServer.b.tagged(MisbehavingServer.a.entityTag)
-        await withstand(
+        lies.append(
             Self.corrupted("other bytes under the same tag") { question in
                 question.number < 2 ? Self.first(question) : MisbehavingResponse(honest: other, to: question)
             })
-        await withstand(
+        lies.append(
             Self.corrupted("parts are taken from the front") { question in
                 var answer = Self.first(question)
                 if answer.isPart {
@@ -65,18 +72,18 @@ struct MisbehavingServerDigestTests {
                 }
                 return answer
             })
-        await withstand(
+        lies.append(
             Self.corrupted("a body that the connection's end ends is cut") { question in
                 var answer = MisbehavingResponse(whole: MisbehavingServer.a).cut(after: MisbehavingServer.firstCut)
                     .with("Content-Length", nil)
                 answer.version = "HTTP/1.0"
                 return answer
             }.but { $0.failures = [.checksumMismatch, .truncated, .remoteChanged] })
-        await withstand(Self.corrupted("nothing is wrong") { Self.first($0) }.but { $0.failures = [] })
+        lies.append(Self.corrupted("nothing is wrong") { Self.first($0) }.but { $0.failures = [] })
         // If the bytes can be verified at the end, several connections are used for a file without a strong tag too.
         for tag in [nil, "W/\"1\""] {
             let (one, other) = (MisbehavingServer.a.tagged(tag), MisbehavingServer.b.tagged(tag))
-            await withstand(
+            lies.append(
                 Self.corrupted("nothing is wrong, under \(tag ?? "no tag")") { question in
                     let answer = MisbehavingResponse(honest: one, to: question)
                     return question.number == 0 ? answer.cut(after: answer.length * 6 / 10) : answer
@@ -84,17 +91,19 @@ struct MisbehavingServerDigestTests {
                     lie.failures = []
                     lie.before = { MisbehavingResponse(honest: one, to: $0) }
                 })
-            await withstand(
+            lies.append(
                 Self.corrupted("another version for a while, under \(tag ?? "no tag")") { question in
                     let answer = MisbehavingResponse(
                         honest: (1..<5).contains(question.number) ? other : one, to: question)
                     return question.number < 5 ? answer.cut(after: answer.length * 6 / 10) : answer
                 }.but { $0.before = { MisbehavingResponse(honest: one, to: $0) } })
         }
-    }
+        return lies
+    }()
 
-    @Test("F48: what the server states of its bytes is held against them", .timeLimit(.minutes(20)))
-    func statedDigests() async {
+    /// Lies of servers that state a digest.
+    static let statements: [Lie] = {
+        var lies: [Lie] = []
         func stating(
             _ name: String, versions: [Resource], failures: Set<TransferError.Code> = [],
             _ choice: @escaping @Sendable (MisbehavingServer.Question) -> (Resource, String)
@@ -110,15 +119,15 @@ struct MisbehavingServerDigestTests {
                 }
             }
         }
-        await withstand(stating("right", versions: [MisbehavingServer.a]) { _ in (MisbehavingServer.a, Self.statedA) })
+        lies.append(stating("right", versions: [MisbehavingServer.a]) { _ in (MisbehavingServer.a, Self.statedA) })
         // Only the digest distinguishes the two versions.
         for tag in [nil, "W/\"1\"", "\"1\""] {
             let (one, other) = (MisbehavingServer.a.tagged(tag), MisbehavingServer.b.tagged(tag))
-            await withstand(
+            lies.append(
                 stating("changed under \(tag ?? "no tag")", versions: [one, other]) { question in
                     question.number == 0 && !question.asksForRange ? (one, Self.statedA) : (other, Self.statedB)
                 })
-            await withstand(
+            lies.append(
                 stating(
                     "every request another version under \(tag ?? "no tag")", versions: [one, other],
                     failures: [.remoteChanged, .checksumMismatch]
@@ -126,13 +135,24 @@ struct MisbehavingServerDigestTests {
                     question.number.isMultiple(of: 2) ? (one, Self.statedA) : (other, Self.statedB)
                 })
         }
-        await withstand(
+        lies.append(
             stating("wrong", versions: [], failures: [.checksumMismatch]) { _ in (MisbehavingServer.a, Self.statedB) }
                 .but { $0.lives = [Lie.Life.fresh] })
-        await withstand(
+        lies.append(
             stating("wrong, and a person knows better", versions: [MisbehavingServer.a]) { _ in
                 (MisbehavingServer.a, Self.statedB)
             }
             .but { $0.digest = Self.digest })
+        return lies
+    }()
+
+    @Test("F47: with a digest known, wrong bytes never get the name, however they came", .timeLimit(.minutes(20)))
+    func digests() async {
+        for lie in Self.corruptions { await withstand(lie) }
+    }
+
+    @Test("F48: what the server states of its bytes is held against them", .timeLimit(.minutes(20)))
+    func statedDigests() async {
+        for lie in Self.statements { await withstand(lie) }
     }
 }

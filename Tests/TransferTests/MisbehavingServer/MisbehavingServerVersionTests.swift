@@ -241,6 +241,8 @@ struct MisbehavingServerVersionTests {
                 MisbehavingServer.a
             }.but { lie in
                 lie.failures = [.truncated, .remoteChanged]
+                // Each attempt finds out anew that several connections bring two versions.
+                lie.mostRequests = 400
                 lie.answering = { _ in
                     { question in
                         let answer = MisbehavingResponse(
