@@ -35,19 +35,19 @@ extension Exchange {
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
-    /// Ends the call that waits for an FTP server's response to QUIT after ``longestGoodbye``. Nothing that follows
+    /// Ends the call that waits for an FTP server's response to QUIT after ``quitWait``. Nothing that follows
     /// matters, and some servers do not respond to QUIT.
-    package func keepsGoodbyeShort() throws(CurlError) {
+    package func limitsQuitWait() throws(CurlError) {
         let code = ccurl_set_debug_callback(easy.raw, Self.conversation, Unmanaged.passUnretained(self).toOpaque())
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
     /// The time that a server may take to respond to QUIT, in milliseconds.
-    private static let longestGoodbye: Int64 = 500
+    private static let quitWait: Int64 = 500
 
     private func didSend(_ line: UnsafeRawBufferPointer) {
         guard line.starts(with: "QUIT\r\n".utf8) else { return }
-        watch.limit = watch.limit > 0 ? min(watch.limit, Self.longestGoodbye) : Self.longestGoodbye
+        watch.limit = watch.limit > 0 ? min(watch.limit, Self.quitWait) : Self.quitWait
         watch.begun = MonotonicTime.now()
     }
 

@@ -13,7 +13,7 @@ struct ForgottenExchange {
     }
 
     /// The time without activity before an exchange is checked, in milliseconds.
-    static let patience: Int64 = 2_000
+    static let timeout: Int64 = 2_000
     /// The time between two checks, in milliseconds.
     static let interval: Int64 = 1_000
     /// The most kicks in one standstill before the exchange is ended.

@@ -26,7 +26,7 @@ extension LoopCore {
     }
 
     /// Does the work that must not be done within a libcurl callback. Called at the end of each turn.
-    func tidyUp() {
+    func runDeferredWork() {
         if !leftBehind.isEmpty { leftBehind.removeAll { multi.remove($0.easy) } }
         guard let error = fault else { return }
         fault = nil

@@ -3,13 +3,13 @@ import CCurl
 /// The time for which a loop has had no exchange.
 struct LoopIdleness {
     /// The time without an exchange after which connections are closed, in milliseconds.
-    let patience: Int64
+    let timeout: Int64
     /// The time at which the last exchange ended.
     var since = MonotonicTime.now()
     /// The timer that checks how long ago that is.
     var timer: Int?
 
-    init(patience: Int64) { self.patience = patience }
+    init(timeout: Int64) { self.timeout = timeout }
 }
 
 /// The closing of connections after a loop has been idle for long.
@@ -20,7 +20,7 @@ extension LoopCore {
     /// Records that the last exchange has ended.
     func recordIdle() {
         idleness.since = MonotonicTime.now()
-        if idleness.timer == nil { watchIdleness(for: idleness.patience) }
+        if idleness.timer == nil { watchIdleness(for: idleness.timeout) }
     }
 
     private func watchIdleness(for milliseconds: Int64) {
@@ -28,9 +28,9 @@ extension LoopCore {
             idleness.timer = nil
             // Otherwise the end of the last exchange starts the timer again.
             guard exchanges.isEmpty else { return }
-            guard streams.byID.isEmpty, leftBehind.isEmpty else { return watchIdleness(for: idleness.patience) }
+            guard streams.byID.isEmpty, leftBehind.isEmpty else { return watchIdleness(for: idleness.timeout) }
             let idle = idleness.since.milliseconds(until: MonotonicTime.now())
-            guard idle >= idleness.patience else { return watchIdleness(for: idleness.patience - idle) }
+            guard idle >= idleness.timeout else { return watchIdleness(for: idleness.timeout - idle) }
             closeConnections()
         }
     }

@@ -13,7 +13,7 @@ final class StreamTable {
     /// The streams with work to do before the loop sleeps.
     private var woken: [StreamConnection] = []
 
-    var areStirred: Bool { !woken.isEmpty }
+    var hasWork: Bool { !woken.isEmpty }
 
     subscript(easy: UnsafeMutableRawPointer) -> StreamConnection? {
         get { byHandle.isEmpty ? nil : byHandle[easy] }
@@ -89,8 +89,8 @@ extension LoopCore {
         multi.setMaximumIdleConnections(Self.idleConnections + 2 * streams.byID.count)
     }
 
-    func runStirredStreams() {
-        guard streams.areStirred else { return }
+    func runWokenStreams() {
+        guard streams.hasWork else { return }
         for stream in streams.drainWoken() { stream.turn() }
     }
 

@@ -18,7 +18,7 @@ extension LoopCore {
         var isWatching = false
         for exchange in exchanges.values {
             if exchange.pausedDirections == 0 || !exchange.handler.holdsPause { isWatching = true }
-            guard now.milliseconds(since: exchange.activity.last) >= ForgottenExchange.patience else { continue }
+            guard now.milliseconds(since: exchange.activity.last) >= ForgottenExchange.timeout else { continue }
             let hasWork = standstill(of: exchange) != nil
             if hasWork, exchange.hasAskedForBytes, exchange.easy.isAnsweredInHTTP2() {
                 willFail(

@@ -53,9 +53,9 @@ package final class LoopCore {
     /// The number of idle connections kept for the next request.
     static let idleConnections = 128
 
-    init(_ loop: TransferLoop, wakeUp: WakeUp, faults: LoopFaults, idlePatience: Int64) throws {
+    init(_ loop: TransferLoop, wakeUp: WakeUp, faults: LoopFaults, idleTimeout: Int64) throws {
         self.loop = loop
-        idleness = LoopIdleness(patience: idlePatience)
+        idleness = LoopIdleness(timeout: idleTimeout)
         self.wakeUp = wakeUp
         self.faults = faults
         multi = try MultiHandle()
@@ -154,7 +154,7 @@ package final class LoopCore {
                 now = MonotonicTime.now()
                 // If the wake-up is far too late, the process was frozen, and data that arrived meanwhile was not read
                 // yet.
-                if let waitEnd = deadlines.waitEnd { forgive(waitEnd.milliseconds(until: now)) }
+                if let waitEnd = deadlines.waitEnd { excludeFromStalls(waitEnd.milliseconds(until: now)) }
                 var isWoken = false
                 // Indices are used because an iterator of the slice allocates on the heap when the optimiser does not
                 // prevent it.
@@ -180,15 +180,15 @@ package final class LoopCore {
                 fireTimers()
                 checkStalls()
                 watchExchanges()
-                runStirredStreams()
-                tidyUp()
+                runWokenStreams()
+                runDeferredWork()
                 // This comes last, since libcurl must not continue with failed exchanges.
                 endFailing()
             }
         }
         for exchange in Array(exchanges.values) { end(exchange, .cancelled) }
         cancelStreams()
-        tidyUp()
+        runDeferredWork()
         // Callbacks that libcurl makes while it closes its sockets must not reach the loop.
         _ = ccurl_multi_set_socket_callback(multi.raw, nil, nil)  // fails only within a callback
         _ = ccurl_multi_set_timer_callback(multi.raw, nil, nil)  // as above
@@ -198,10 +198,10 @@ package final class LoopCore {
     /// its own.
     private func timeout() -> Int32 {
         deadlines.waitEnd = nil
-        if streams.areStirred { return 0 }
+        if streams.hasWork { return 0 }
         guard let earliest = deadlines.earliest(timer: timers.next()) else { return -1 }
         let end = MonotonicTime.now()
-        forgive(now.milliseconds(until: end))
+        excludeFromStalls(now.milliseconds(until: end))
         deadlines.waitEnd = max(end, earliest)
         return Int32(clamping: end.milliseconds(until: earliest))
     }
@@ -252,7 +252,7 @@ package final class LoopCore {
 
     /// Excludes the duration of a long turn from the stall detection of all exchanges, since none was handled
     /// meanwhile.
-    private func forgive(_ milliseconds: Int64) {
+    private func excludeFromStalls(_ milliseconds: Int64) {
         guard milliseconds > Self.longTurn else { return }
         for exchange in exchanges.values { exchange.activity.exclude(milliseconds) }
     }

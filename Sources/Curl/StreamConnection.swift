@@ -35,7 +35,7 @@ package final class StreamConnection {
     private var wasRefused = false
     /// Whether the TLS library may hold bytes, which epoll does not report.
     private var mayHoldBytes = false
-    private var isStirred = false
+    private var isWakePending = false
     private var descriptor: Int32 = -1
     private var lingered = 0
     private var lingerTimer: Int?
@@ -174,14 +174,14 @@ package final class StreamConnection {
 
     /// Schedules ``turn()`` before the loop sleeps.
     func wake() {
-        guard !isStirred, state.phase != .closed else { return }
-        isStirred = true
+        guard !isWakePending, state.phase != .closed else { return }
+        isWakePending = true
         loop.streams.wake(self)
     }
 
     /// Does the work requested since the last turn.
     func turn() {
-        isStirred = false
+        isWakePending = false
         if mayHoldBytes { receive() }
         flush()
         settle()

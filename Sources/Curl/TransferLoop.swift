@@ -18,15 +18,15 @@ package final class TransferLoop: Sendable {
 
     /// - Parameters:
     ///   - faults: counts the faults that the watchdog finds.
-    ///   - idlePatience: the time without an exchange after which connections are closed, in milliseconds.
+    ///   - idleTimeout: the time without an exchange after which connections are closed, in milliseconds.
     /// - Throws: an error if the system has no thread or descriptor available, or libcurl cannot be initialised.
-    package init(name: String = "dld-loop", faults: LoopFaults = LoopFaults(), idlePatience: Int64 = 60_000) throws {
+    package init(name: String = "dld-loop", faults: LoopFaults = LoopFaults(), idleTimeout: Int64 = 60_000) throws {
         try CurlLibrary.initialise()
         wakeUp = try WakeUp(counting: false)
         // Delegates, validators and handlers run on this thread too, so it has a large stack.
         let started = SystemThread.start(name: name, stack: SystemThread.largeStack) { [self] in
             // The core is created on its own thread, so that it never belongs to another one.
-            guard let core = try? LoopCore(self, wakeUp: wakeUp, faults: faults, idlePatience: idlePatience) else {
+            guard let core = try? LoopCore(self, wakeUp: wakeUp, faults: faults, idleTimeout: idleTimeout) else {
                 return fail()
             }
             core.run { self.drainInbox() }

@@ -12,7 +12,7 @@ final class Watchman: Sendable {
     /// The interval between two checks of the bytes received from peers with a ``ReceiptLimit``, in milliseconds.
     private static let receiptInterval: Int64 = 20
     /// The number of checks in a row at which the same busy call must be found again.
-    private static let patience = 2
+    private static let tolerance = 2
     /// The least processor time used between two checks, in nanoseconds. A call that waits for the disk or a server
     /// uses less.
     private static let leastWork: UInt64 = 50_000_000
@@ -83,7 +83,7 @@ final class Watchman: Sendable {
                 let time = mark.processorTime
                 let isSame = loops[index].call == call && time &- loops[index].processorTime >= Self.leastWork
                 loops[index].looks = isSame ? loops[index].looks + 1 : 0
-                if loops[index].looks >= Self.patience { mark.endBusiest(since: loops[index].taken) }
+                if loops[index].looks >= Self.tolerance { mark.endBusiest(since: loops[index].taken) }
                 loops[index].call = call
                 loops[index].processorTime = time
                 loops[index].taken = isSame ? mark.drain() : [:]

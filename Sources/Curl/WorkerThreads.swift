@@ -17,17 +17,17 @@ package final class WorkerThreads: Sendable {
     private let limit: Int
     private let stack: Int
     /// The time for which a thread waits for work, in milliseconds.
-    private let patience: Int32
+    private let idleTimeout: Int32
     private let wakeUp: WakeUp?
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - stack: the stack size of each thread in bytes.
-    ///   - patience: the time for which a thread waits for work before it ends, in milliseconds.
+    ///   - idleTimeout: the time for which a thread waits for work before it ends, in milliseconds.
     package init(
-        name: String, limit: Int, stack: Int = SystemThread.smallStack, patience: Int32 = 60_000
+        name: String, limit: Int, stack: Int = SystemThread.smallStack, idleTimeout: Int32 = 60_000
     ) {
-        self.patience = patience
+        self.idleTimeout = idleTimeout
         self.name = name
         self.limit = limit
         self.stack = stack
@@ -84,7 +84,7 @@ package final class WorkerThreads: Sendable {
     private func run(_ wakeUp: WakeUp) {
         while true {
             state.withLock { $0.idle += 1 }
-            let isSignalled = wakeUp.wait(atMost: patience)
+            let isSignalled = wakeUp.wait(atMost: idleTimeout)
             let ends = state.withLock { state in
                 state.idle -= 1
                 // Work posted in the meantime relies on this thread.

@@ -62,11 +62,11 @@ actor Housekeeper {
         alarm?.cancel()
         alarm = Task { [weak self, clock] in
             if delay > 0 { await clock.sleep(delay) }
-            if !Task.isCancelled { await self?.tidyUp() }
+            if !Task.isCancelled { await self?.runDeferredWork() }
         }
     }
 
-    private func tidyUp() async {
+    private func runDeferredWork() async {
         isLooking = false
         /// The delay of the next check for remaining work, in milliseconds.
         var later: Milliseconds?

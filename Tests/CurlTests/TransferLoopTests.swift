@@ -64,7 +64,7 @@ struct TransferLoopTests {
     @Test("a loop without work closes its connections after a while, and makes new ones when it has some again")
     func idleConnections() async throws {
         let server = try ScriptedServer(["/f": [.serve(Resource(size: 1000))]])
-        let loop = try TransferLoop(name: "test-close", idlePatience: 100)
+        let loop = try TransferLoop(name: "test-close", idleTimeout: 100)
         defer { loop.stop() }
         for round in 1...3 {
             #expect(await loop.fetch(server.url("/f")).ending == "finished")

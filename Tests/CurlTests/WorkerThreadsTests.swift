@@ -84,19 +84,19 @@ struct WorkerThreadsTests {
     }
 
     @Test("threads without work end after a while, and others come with the next work")
-    func patience() async throws {
-        let workers = WorkerThreads(name: "test-patience", limit: 3, patience: 20)
+    func idleThreadsEnd() async throws {
+        let workers = WorkerThreads(name: "test-idle", limit: 3, idleTimeout: 20)
         for _ in 0..<3 {
             let done = try WakeUp(counting: true)
             for _ in 0..<6 { workers.perform { done.signal() } }
             await waiting { for _ in 0..<6 { done.wait() } }
-            try await eventually(that: "the threads have ended") { ThreadProbe(name: "test-patience") == nil }
+            try await eventually(that: "the threads have ended") { ThreadProbe(name: "test-idle") == nil }
         }
     }
 
     @Test("work that comes as the threads give up is not left lying")
-    func impatience() async throws {
-        let workers = WorkerThreads(name: "test-impatient", limit: 2, patience: 0)
+    func noIdleTime() async throws {
+        let workers = WorkerThreads(name: "test-impatient", limit: 2, idleTimeout: 0)
         await waiting {
             for _ in 0..<20_000 {
                 guard let done = try? WakeUp(counting: true) else { return }

@@ -12,7 +12,7 @@ extension DownloadPlace {
         if let own {
             let home = try Directory.open(root: root, makesRoot: makesRoot)
             _ = try home.makePrivate(own.name, for: own.user)
-            _ = try home.letThrough(own.user) { AccountNames.groups(of: own.user) }
+            _ = try home.grantTraversal(own.user) { AccountNames.groups(of: own.user) }
         }
         let evaluator = PlaceEvaluator(place: self, user: user, settings: settings)
         // Several attempts, since another process may create the same directory concurrently.

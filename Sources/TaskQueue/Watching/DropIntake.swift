@@ -85,7 +85,7 @@ struct DropIntake: Sendable {
         }
         // Files that the daemon itself creates, such as downloads and notes, belong to its user.
         let isPrivileged = [0, queue.settings.daemonUser].contains(file.owner)
-        guard isPrivileged, !directory.isOpenToNoneBut([0, queue.settings.daemonUser]) else { return nil }
+        guard isPrivileged, !directory.isWritableOnly([0, queue.settings.daemonUser]) else { return nil }
         return "belongs to the daemon's user or root, and others may move such files into this directory; "
             + "use dlctl, or a directory that nobody else may write to"
     }

@@ -52,7 +52,7 @@ extension TransferError {
     ///   - exchange: the failed exchange.
     ///   - peer: the host that libcurl connects to: the server, or the proxy in front of it.
     /// - Returns: `nil` if TLS failed for another reason.
-    static func speakingPlainly(
+    static func plainHTTPResponse(
         _ error: CurlError, _ exchange: Exchange, to peer: (host: String, port: Int),
         for server: (host: String, port: Int)
     ) -> TransferError? {

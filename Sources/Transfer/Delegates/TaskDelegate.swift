@@ -106,7 +106,7 @@ public class TaskDelegate: @unchecked Sendable {
     /// - Returns: `.begin` on the first call, `.resume` if the request was suspended, otherwise `.nothing`.
     func start() -> RequestLife.Start {
         let action = state.withLock { $0.life.start() }
-        if action == .resume { keepInStep() }
+        if action == .resume { synchronizeTaskState() }
         return action
     }
 
@@ -117,7 +117,7 @@ public class TaskDelegate: @unchecked Sendable {
     /// - Returns: whether the request was running until now.
     func suspend() -> Bool {
         let stops = state.withLock { $0.life.suspend() }
-        if stops { keepInStep() }
+        if stops { synchronizeTaskState() }
         return stops
     }
 
@@ -125,7 +125,7 @@ public class TaskDelegate: @unchecked Sendable {
     ///
     /// Two threads may change the state at the same time and reach the task in the opposite order. So each thread
     /// checks the state again after it has changed the task.
-    func keepInStep() {
+    func synchronizeTaskState() {
         var now = state.withLock { ($0.task, $0.life.isSuspended) }
         while let task = now.0 {
             let isSuspended = now.1

@@ -9,13 +9,13 @@ indirect enum DownloadAction {
         /// Requests the claim from this byte on, at once or after a delay.
         case requestOn(from: Int64)
         /// Closes the connection; others go on.
-        case dismiss
+        case closeConnection
         /// Requests from the source's own URL again, without the earlier redirect.
-        case goBack
+        case requestOwnURL
         /// Continues from another source, because the last connection failed with this error.
-        case turn(TransferError)
+        case tryNextSource(TransferError)
         /// Has another source go on with the bytes of the part.
-        case handOver(to: Int)
+        case switchSource(to: Int)
         /// Has a faster source take the place of the only connection.
         case change(to: Int)
         /// Drops the part for the version of the source that was left because it has another version.
@@ -28,8 +28,8 @@ indirect enum DownloadAction {
     /// Writes what a connection has gathered; ``DownloadStateMachine/flushed(_:_:_:)`` or
     /// ``DownloadStateMachine/diskFailed(_:_:_:)`` follows.
     case flush(Int, then: AfterFlush)
-    /// Calls ``DownloadStateMachine/restEnded(_:_:)`` after so many milliseconds.
-    case rest(Int, milliseconds: Int64)
+    /// Calls ``DownloadStateMachine/delayEnded(_:_:)`` after so many milliseconds.
+    case delayRequest(Int, milliseconds: Int64)
     /// Calls ``DownloadStateMachine/waitEnded(_:_:)`` after so many milliseconds.
     case wait(Int, milliseconds: Int64)
     /// Asks the origin's limit for one connection more; ``DownloadStateMachine/limitAnswered(_:isGranted:_:)`` follows.
@@ -50,7 +50,7 @@ indirect enum DownloadAction {
     /// Breaks off the exchange under way; ``DownloadStateMachine/ended(_:_:_:)`` follows.
     case interrupt(Int)
     /// Forgets where redirects led to.
-    case goBack(Int)
+    case requestOwnURL(Int)
     /// Starts the timer of ``DownloadStateMachine/tick(_:_:)``.
     case tick(milliseconds: Int64)
     /// Drops the part, and requests the whole.

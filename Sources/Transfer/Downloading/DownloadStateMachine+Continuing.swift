@@ -18,13 +18,13 @@ extension DownloadStateMachine {
                 }
             }
             guard delay > 0 else { return request(number, from: start, to: connection.end, facts) }
-            return .rest(number, milliseconds: delay)
-        case .dismiss: return dismiss(number, facts)
-        case .goBack:
+            return .delayRequest(number, milliseconds: delay)
+        case .closeConnection: return closeConnection(number, facts)
+        case .requestOwnURL:
             let sent = send(number, from: connection.start, to: connection.end, facts)
-            return .sequence([.goBack(number), sent])
-        case .turn(let error): return turn(from: connection, error, facts)
-        case .handOver(let source): return handOver(connection, to: source, isJoining: true, facts)
+            return .sequence([.requestOwnURL(number), sent])
+        case .tryNextSource(let error): return tryNextSource(from: connection, error, facts)
+        case .switchSource(let source): return switchSource(connection, to: source, isJoining: true, facts)
         case .change(let source):
             // However little the present source brought: its rate is known now. One that has not responded yet may
             // still be fast.
@@ -34,11 +34,11 @@ extension DownloadStateMachine {
                 sources[connection.source].recordDeparture()
             }
             if sources[source].rate > 0 { sources.recordReturn() }
-            return handOver(connection, to: source, isJoining: true, facts)
+            return switchSource(connection, to: source, isJoining: true, facts)
         case .beginAnew:
             guard let changed = failures.changed else { return .none }
             failures.changed = nil
-            return handOver(connection, to: changed.source, isJoining: false, reason: changed.reason, facts)
+            return switchSource(connection, to: changed.source, isJoining: false, reason: changed.reason, facts)
         }
     }
 
@@ -49,7 +49,7 @@ extension DownloadStateMachine {
     }
 
     /// The delay of a connection whose responses bring next to nothing has passed.
-    mutating func restEnded(_ number: Int, _ facts: DownloadFacts) -> DownloadAction {
+    mutating func delayEnded(_ number: Int, _ facts: DownloadFacts) -> DownloadAction {
         update(number) { $0.isResting = false }
         guard let connection = self[number], !connection.isUnderWay else { return .none }
         return request(number, from: connection.start, to: connection.end, facts)
@@ -78,11 +78,12 @@ extension DownloadStateMachine {
 
     private mutating func nextClaim(_ number: Int, _ facts: DownloadFacts) -> DownloadAction {
         switch nextRange(for: number, facts) {
-        case .none: return .flush(number, then: .dismiss)
+        case .none: return .flush(number, then: .closeConnection)
         case .range(let range): return request(number, from: range.lowerBound, to: range.upperBound, facts)
         case .takeOver(let victim, let range):
             return .sequence([
-                .flush(victim, then: .dismiss), request(number, from: range.lowerBound, to: range.upperBound, facts),
+                .flush(victim, then: .closeConnection),
+                request(number, from: range.lowerBound, to: range.upperBound, facts),
             ])
         }
     }
@@ -127,7 +128,7 @@ extension DownloadStateMachine {
     }
 
     /// Closes a connection; the others go on, into its claim where their responses reach that far.
-    mutating func dismiss(_ number: Int, _ facts: DownloadFacts) -> DownloadAction {
+    mutating func closeConnection(_ number: Int, _ facts: DownloadFacts) -> DownloadAction {
         table?.release(number)
         connections.removeAll { $0.number == number }
         let connections = connections
@@ -139,7 +140,7 @@ extension DownloadStateMachine {
     // MARK: Sources
 
     /// Has another source go on after the last connection failed.
-    private mutating func turn(
+    private mutating func tryNextSource(
         from connection: SegmentConnection, _ error: TransferError, _ facts: DownloadFacts
     ) -> DownloadAction {
         guard
@@ -148,7 +149,7 @@ extension DownloadStateMachine {
                 leavesFailingSource: configuration.leavesFailingSource),
             let next = sources.best(at: facts.now, users: [:], where: { $0.number != connection.source })
         else { return exhausted(connection, error, facts) }
-        return handOver(connection, to: next.number, isJoining: mayBeJoined(facts.part), facts)
+        return switchSource(connection, to: next.number, isJoining: mayBeJoined(facts.part), facts)
     }
 
     /// Has another source bring what the last connection would have brought.
@@ -156,7 +157,7 @@ extension DownloadStateMachine {
     /// - Parameters:
     ///   - isJoining: whether the part is continued; otherwise the whole replaces it, once it comes.
     ///   - reason: the reason why it does.
-    private mutating func handOver(
+    private mutating func switchSource(
         _ connection: SegmentConnection, to source: Int, isJoining: Bool, reason: String = fromMirror,
         _ facts: DownloadFacts
     ) -> DownloadAction {
@@ -165,7 +166,7 @@ extension DownloadStateMachine {
         table?.release(connection.number)
         connections.removeAll { $0.number == connection.number }
         connections.append(SegmentConnection(number: number, source: source))
-        home = source
+        currentSource = source
         let isContinued = isJoining && facts.part.count > 0
         let next = begin(number, isJoining: isJoining, reason, facts)
         return .sequence([

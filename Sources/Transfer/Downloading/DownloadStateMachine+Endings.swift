@@ -80,16 +80,16 @@ extension DownloadStateMachine {
             } else {
                 isSingle = true
             }
-            return .flush(number, then: .dismiss)
+            return .flush(number, then: .closeConnection)
         // A mirror that has brought nothing has another version than the part.
         case .changed(let reason) where sources.all.count > 1 && connection.timing.received == 0:
-            return leave(connection, reason, facts)
+            return leaveSource(connection, reason, facts)
         case .requestWhole where mayStillCountClosedConnections(facts.part),
             .changed where mayStillCountClosedConnections(facts.part):
             return wait(number, Self.recheckDelay)
         case .requestWhole(let reason), .changed(let reason), .startOver(let reason):
             return restart(number, reason, facts)
-        case .unusable(let reason): return leave(connection, reason, facts)
+        case .unusable(let reason): return leaveSource(connection, reason, facts)
         case .failed(let error): return failed(connection, error, facts)
         case .refused(let error): return refused(connection, error, facts)
         }
@@ -102,7 +102,7 @@ extension DownloadStateMachine {
         let (number, position) = (connection.number, facts[connection.number].position)
         if let end, position < end {
             let error = TransferError(.truncated, "the body ended at \(position) of \(end) bytes")
-            return isShared ? lose(connection, error, facts) : fail(error)
+            return isShared ? dropConnection(connection, error, facts) : fail(error)
         }
         if let claimed = connection.end, position >= claimed { return claimFulfilled(number, facts) }
         // A range shorter than the requested one is legal (RFC 9110, section 15.3.7): the rest is requested, as long as
@@ -112,7 +112,7 @@ extension DownloadStateMachine {
             // The size is unknown, and no byte follows the part.
             if facts.part.version.total == nil, facts[number].bodyBegun { return .finish(number) }
             let error = TransferError(.truncated, "the server sent nothing after byte \(position)")
-            return isShared ? lose(connection, error, facts) : fail(error)
+            return isShared ? dropConnection(connection, error, facts) : fail(error)
         }
         return .flush(number, then: .requestOn(from: max(connection.request.have, connection.start)))
     }
@@ -131,13 +131,13 @@ extension DownloadStateMachine {
         if facts[number].isShortcut, let status = error.httpStatus, [400, 401, 403, 404, 410].contains(status) {
             return shortcutRefused(connection, facts)
         }
-        if isShared { return lose(connection, error, facts) }
+        if isShared { return dropConnection(connection, error, facts) }
         if error.code == .truncated, narrowOverlap(number) { return .flush(number, then: .requestRest) }
-        if let delay = delayBeforeSecondThought(error) { return wait(number, delay) }
+        if let delay = confirmationDelay(error) { return wait(number, delay) }
         if sources.all.count > 1, error.code != .cancelled {
             sources[connection.source].fail(at: facts.now, rest: RetryPolicy.hold(retryAfter: error.retryAfter ?? 0))
             failures.first = failures.first ?? error
-            return .flush(number, then: .turn(error))
+            return .flush(number, then: .tryNextSource(error))
         }
         return exhausted(connection, error, facts)
     }
@@ -155,11 +155,11 @@ extension DownloadStateMachine {
         if error.code == .checksumMismatch {
             // It has another file than the wanted one.
             sources[connection.source].drop()
-            if isShared { return .flush(number, then: .dismiss) }
+            if isShared { return .flush(number, then: .closeConnection) }
             if sources.all.count > 1 {
                 sources[connection.source].fail(at: facts.now)
                 failures.first = failures.first ?? error
-                return .flush(number, then: .turn(error))
+                return .flush(number, then: .tryNextSource(error))
             }
         }
         // A full disk, say, is reported as it is, whatever another source failed with before.
@@ -189,12 +189,12 @@ extension DownloadStateMachine {
         // A digest, or a comparison with the part, tells whether the bytes of another URL belong to it.
         let mayBeRequested = !isShared || facts.part.isJoinable
         failures.addsFrom = mayBeRequested ? facts.now + 1_000 : .max
-        return .flush(connection.number, then: mayBeRequested ? .goBack : .dismiss)
+        return .flush(connection.number, then: mayBeRequested ? .requestOwnURL : .closeConnection)
     }
 
     /// Milliseconds after which a server is asked once more that refused one of several connections, or a response to a
     /// request without `If-Range`: it may not have noticed yet that the others are gone.
-    private func delayBeforeSecondThought(_ error: TransferError) -> Int64? {
+    private func confirmationDelay(_ error: TransferError) -> Int64? {
         guard traits.refusedConnection || traits.ignoresCondition, !traits.wasAskedLater,
             let status = error.httpStatus, [403, 429, 503].contains(status)
         else { return nil }
@@ -210,20 +210,20 @@ extension DownloadStateMachine {
     }
 
     /// Drops a source whose bytes cannot be combined with the part, and continues from another one.
-    private mutating func leave(
+    private mutating func leaveSource(
         _ connection: SegmentConnection, _ reason: String, _ facts: DownloadFacts
     ) -> DownloadAction {
         let number = connection.number
         sources[connection.source].drop()
         if sources.all.count == 1 { isSingle = true }
-        if isShared { return .flush(number, then: .dismiss) }
+        if isShared { return .flush(number, then: .closeConnection) }
         let next = sources.best(at: facts.now, users: [:], where: { $0.number != connection.source })
         guard facts.part.count > 0, facts.part.isJoinable, let next else {
             if canBeginAnew(from: connection) { return .flush(number, then: .beginAnew) }
             return restart(number, reason, facts)
         }
         if failures.first == nil, failures.changed == nil { failures.changed = (connection.source, reason) }
-        return .flush(number, then: .handOver(to: next.number))
+        return .flush(number, then: .switchSource(to: next.number))
     }
 
     /// Whether the download restarts from the source that was dropped first for another version, because no other one
@@ -235,7 +235,7 @@ extension DownloadStateMachine {
     /// Decides what follows the failure of one of several connections.
     ///
     /// - Parameter isGivenUp: whether another connection in its place would do no better.
-    mutating func lose(
+    mutating func dropConnection(
         _ connection: SegmentConnection, _ error: TransferError, isGivenUp: Bool = false, _ facts: DownloadFacts
     ) -> DownloadAction {
         let number = connection.number
@@ -253,7 +253,7 @@ extension DownloadStateMachine {
             let delay: Int64 = 1_000 << Int64(min(failures.losses, Self.lossLimit))
             failures.addsFrom = max(failures.addsFrom, facts.now + max(rest, delay))
         }
-        return .flush(number, then: .dismiss)
+        return .flush(number, then: .closeConnection)
     }
 
     /// A slow connection was broken off: the rest of its claim is requested elsewhere, or over another connection.
@@ -264,7 +264,7 @@ extension DownloadStateMachine {
         guard isShared, isAlone || !connection.hasProgressed else {
             return .flush(connection.number, then: .requestRest)
         }
-        return lose(connection, TransferError(.stalled, "the server stopped sending"), isGivenUp: true, facts)
+        return dropConnection(connection, TransferError(.stalled, "the server stopped sending"), isGivenUp: true, facts)
     }
 
     /// The part is of no use: the whole is requested over one connection.

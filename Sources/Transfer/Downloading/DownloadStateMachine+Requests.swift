@@ -21,7 +21,7 @@ extension DownloadStateMachine {
     }
 
     /// Begins with mirrors in the place of a file server that failed.
-    mutating func standIn(after error: TransferError, _ facts: DownloadFacts) -> DownloadAction {
+    mutating func startWithMirrors(after error: TransferError, _ facts: DownloadFacts) -> DownloadAction {
         failures.first = error
         let number = start()
         return begin(number, isJoining: mayBeJoined(facts.part), Self.fromMirror, facts)

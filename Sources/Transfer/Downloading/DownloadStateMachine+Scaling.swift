@@ -32,7 +32,7 @@ extension DownloadStateMachine {
             let slowest = connections.filter { wanted.isEmpty || wanted.contains($0.number) }
                 .sorted { $0.timing.pace.rate < $1.timing.pace.rate }
             return .sequence(
-                slowest.prefix(min(excess, connections.count - 1)).map { .flush($0.number, then: .dismiss) })
+                slowest.prefix(min(excess, connections.count - 1)).map { .flush($0.number, then: .closeConnection) })
         }
         guard facts.now >= failures.addsFrom, isWorthSharing(left) else { return .none }
         if failures.losses > 0 || traits.refusedConnection {
@@ -133,8 +133,8 @@ extension DownloadStateMachine {
             let known = users[connection.source] ?? (0, 0)
             users[connection.source] = (known.count + 1, known.rate + connection.timing.pace.rate)
         }
-        let (home, isJoinable) = (home, facts.part.isJoinable)
-        let best = sources.best(at: facts.now, users: users) { isJoinable || $0.number == home }
+        let (currentSource, isJoinable) = (currentSource, facts.part.isJoinable)
+        let best = sources.best(at: facts.now, users: users) { isJoinable || $0.number == currentSource }
         guard let source = wanted ?? best?.number, let first = connections.first else { return nil }
         return ConnectionWish(
             number: lastNumber + 1, source: source, like: connections.first { $0.source == source }?.number,
@@ -161,13 +161,13 @@ extension DownloadStateMachine {
         var actions: [DownloadAction] = []
         switch work {
         case .none:
-            _ = dismiss(wish.number, facts)
+            _ = closeConnection(wish.number, facts)
             if case .growth = wish.purpose { growth.cap(to: connections.count, isFull: false) }
             return .giveBack(wish.number)
         case .range(let found): range = found
         case .takeOver(let victim, let found):
             range = found
-            actions.append(.flush(victim, then: .dismiss))
+            actions.append(.flush(victim, then: .closeConnection))
         }
         wasShared = true
         // The next action may close the connection whose redirects and credentials the new one copies.
@@ -189,7 +189,7 @@ extension DownloadStateMachine {
     }
 
     private func watchedTime(_ connection: SegmentConnection, _ now: Int64) -> Int64 {
-        connection.timing.watchedTime(at: now, patience: sources[connection.source].patience)
+        connection.timing.watchedTime(at: now, responseTimeout: sources[connection.source].responseTimeout)
     }
 
     /// Has a better source join the connections, or take the place of the last one, once those were watched for long
@@ -197,7 +197,7 @@ extension DownloadStateMachine {
     private mutating func change(to source: Int, _ facts: DownloadFacts) -> DownloadAction {
         guard let first = connections.first,
             connections.allSatisfy({
-                watchedTime($0, facts.now) >= DownloadSource.firstPatience && !facts[$0.number].isPaused
+                watchedTime($0, facts.now) >= DownloadSource.firstResponseTimeout && !facts[$0.number].isPaused
             })
         else { return .none }
         if isShared { return wish(for: .betterSource, at: source, facts).map { .borrow($0) } ?? .none }

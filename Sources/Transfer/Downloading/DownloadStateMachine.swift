@@ -62,7 +62,7 @@ struct DownloadStateMachine {
     var lastNumber = 0
     var sources: DownloadSources
     /// The number of the source whose version the part is of.
-    var home: Int
+    var currentSource: Int
     /// The distribution of the file over the connections, once its size is known.
     var table: SegmentTable?
     var growth: ConnectionScaler
@@ -103,7 +103,7 @@ struct DownloadStateMachine {
     init(_ configuration: Configuration, sources: DownloadSources) {
         self.configuration = configuration
         self.sources = sources
-        home = sources.own.number
+        currentSource = sources.own.number
         growth = ConnectionScaler(configuration.segments)
         // Several connections together brought bytes that were wrong as a whole.
         isSingle = configuration.hasMismatch

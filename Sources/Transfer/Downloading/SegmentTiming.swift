@@ -59,8 +59,8 @@ struct SegmentTiming {
 
     /// Milliseconds for which the connection can be measured: since its first bytes, before them since the request,
     /// less the time that its source is given to respond.
-    func watchedTime(at now: Int64, patience: Int64) -> Int64 {
-        now - (begunAt ?? requestedAt + patience - DownloadSource.firstPatience)
+    func watchedTime(at now: Int64, responseTimeout: Int64) -> Int64 {
+        now - (begunAt ?? requestedAt + responseTimeout - DownloadSource.firstResponseTimeout)
     }
 
     /// Measures the throughput.

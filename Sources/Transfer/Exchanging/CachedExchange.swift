@@ -115,7 +115,7 @@ struct CachedExchange {
     ///
     /// - Parameter body: the body as delivered to the caller.
     func proposal(for head: ResponseHead, body: [UInt8]) -> CachedResponse? {
-        guard !isBypassed, decodes || head.contentCoding == nil, !Self.meansMore(head.status),
+        guard !isBypassed, decodes || head.contentCoding == nil, !Self.isRedirectOrChallenge(head.status),
             Self.isWhole(head, count: body.count)
         else { return nil }
         // An array that grew in small steps may occupy twice the memory of its contents.
@@ -136,7 +136,7 @@ struct CachedExchange {
 
     /// Whether the status is a redirect or a challenge. These are handled before the cache; a stored one would be
     /// delivered as an ordinary response.
-    private static func meansMore(_ status: Int) -> Bool {
+    private static func isRedirectOrChallenge(_ status: Int) -> Bool {
         RedirectRule.isRedirect(status) || status == 401 || status == 407
     }
 

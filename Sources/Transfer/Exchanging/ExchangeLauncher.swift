@@ -190,7 +190,7 @@ final class ExchangeLauncher {
             if let peer, let url {
                 let server = (url.host, url.port)
                 let error =
-                    TransferError.speakingPlainly(words, exchange, to: peer, for: server)
+                    TransferError.plainHTTPResponse(words, exchange, to: peer, for: server)
                     ?? .connecting(words, exchange, to: peer, for: server)
                 if let error { return error }
             }

@@ -40,7 +40,7 @@ extension Transaction: ExchangeHandler {
         case .refuse: return .refused
         }
         exchange.activity.isWaitingToSend = client.isWaitingToSend
-        if mustRest(&incoming, toPass: bytes.count) { return pauseResponse() }
+        if mustPauseForRate(&incoming, toPass: bytes.count) { return pauseResponse() }
         switch client.didReceiveBody(bytes, of: self) {
         case .accepted:
             incoming?.pass(bytes.count)
@@ -69,7 +69,7 @@ extension Transaction: ExchangeHandler {
         case .discard, .refuse: return .failed
         }
         let piece = outgoing?.piece(upTo: space.count) ?? space.count
-        if mustRest(&outgoing, toPass: piece) { return .paused }
+        if mustPauseForRate(&outgoing, toPass: piece) { return .paused }
         switch client.writeBody(to: UnsafeMutableRawBufferPointer(rebasing: space[..<piece])) {
         case .written(let count):
             outgoing?.pass(count)

@@ -9,7 +9,7 @@ extension Transaction {
     /// Applies the rate limits to the next exchange.
     func limitRates(of request: TransferRequest, at url: CurlURL) {
         let origin = (url.scheme, url.host, url.port)
-        let wake = { [weak self] in self?.endRestSoon() ?? () }
+        let wake = { [weak self] in self?.endRatePauseSoon() ?? () }
         incoming = RateLimitGate(.download, at: origin, limits: limits, session: session, wake: wake)
         outgoing = RateLimitGate(.upload, at: origin, limits: limits, session: session, wake: wake)
         if incoming?.rate() != nil || (![.get, .head].contains(request.method) && outgoing?.rate() != nil) {
@@ -18,7 +18,7 @@ extension Transaction {
     }
 
     /// Returns whether a rate limit is exhausted. If so, the transfer is paused until the bytes may pass.
-    func mustRest(_ gate: inout RateLimitGate?, toPass bytes: Int) -> Bool {
+    func mustPauseForRate(_ gate: inout RateLimitGate?, toPass bytes: Int) -> Bool {
         guard let wait = gate?.wait(toPass: bytes, now: core.now), wait > 0 else { return false }
         rest(wait)
         return true
@@ -34,10 +34,10 @@ extension Transaction {
         machine.pause(.rate)
         task.progress.setHeldBack(true)
         // The limit is checked again from time to time, because it may be raised.
-        timer = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [unowned self] in endRest() }
+        timer = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [unowned self] in endRatePause() }
     }
 
-    private func endRest() {
+    private func endRatePause() {
         timer = nil
         let now = MonotonicTime.now()
         let left = max(incoming?.wait(now: now) ?? 0, outgoing?.wait(now: now) ?? 0)
@@ -47,14 +47,14 @@ extension Transaction {
     }
 
     /// Ends the pause at the loop's next turn, after another connection of the request has left the shared limits.
-    private func endRestSoon() {
+    private func endRatePauseSoon() {
         guard let timer else { return }
         core.cancelTimer(timer)
-        self.timer = core.after(milliseconds: 0) { [unowned self] in endRest() }
+        self.timer = core.after(milliseconds: 0) { [unowned self] in endRatePause() }
     }
 
     /// Ends the pause because the exchange is over, and returns the bytes that will not pass.
-    func stopResting() {
+    func stopRatePause() {
         if let timer {
             core.cancelTimer(timer)
             task.progress.setHeldBack(false)

@@ -172,7 +172,7 @@ final class Transaction {
     private func beginExchange() {
         parser = ResponseHeadParser()
         stored = nil
-        stopResting()
+        stopRatePause()
         begunAt = MonotonicTime.now()
     }
 
@@ -212,7 +212,7 @@ final class Transaction {
     }
 
     private func end(_ error: TransferError?) {
-        stopResting()
+        stopRatePause()
         stored = nil
         // The client may release the transaction.
         client.didEnd(error?.named(by: url?.origin), of: self)

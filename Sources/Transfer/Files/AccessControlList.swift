@@ -127,7 +127,7 @@ package struct AccessControlList: Sendable, Equatable {
     }
 
     /// Whether the descriptor's file system supports access control lists.
-    static func areKnown(to descriptor: Int32) -> Bool {
+    static func areSupported(to descriptor: Int32) -> Bool {
         linux_getxattr("/proc/self/fd/\(descriptor)", Kind.access.rawValue, nil, 0) >= 0 || errno != ENOTSUP
     }
 

@@ -8,7 +8,7 @@ extension Directory {
     }
 
     /// Whether only `users` may create, remove and rename entries in the directory, according to its owner and mode.
-    package func isOpenToNoneBut(_ users: [UInt32]) -> Bool {
+    package func isWritableOnly(_ users: [UInt32]) -> Bool {
         guard let status = try? descriptor.status() else { return false }
         return users.contains(status.st_uid) && status.st_mode & 0o022 == 0
     }
@@ -83,7 +83,7 @@ extension Directory {
     }
 
     /// Whether the file system supports access control lists.
-    package var hasAccessControlLists: Bool { AccessControlList.areKnown(to: descriptor.raw) }
+    package var hasAccessControlLists: Bool { AccessControlList.areSupported(to: descriptor.raw) }
 
     /// Grants a user search permission on this directory if she lacks it and the process's own user owns the directory.
     /// Listing it needs another permission.
@@ -92,7 +92,7 @@ extension Directory {
     ///   machine.
     /// - Returns: `false` if the permission cannot be granted: the directory belongs to another user, or the file
     ///   system does not support access control lists.
-    package func letThrough(_ uid: UInt32, groups: () -> [UInt32]) throws(TransferError) -> Bool {
+    package func grantTraversal(_ uid: UInt32, groups: () -> [UInt32]) throws(TransferError) -> Bool {
         let status = try descriptor.status()
         let found = try AccessControlList.read(.access, of: descriptor.raw)
         let user = UserIdentity(

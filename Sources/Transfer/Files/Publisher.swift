@@ -31,7 +31,7 @@ final class Publisher: Sendable {
 
     /// The time that a complete file waits for others to share its syncs with, in milliseconds, while more are in
     /// transfer.
-    private static let patience: Int32 = 200
+    private static let batchInterval: Int32 = 200
     /// The number of files that ends this wait.
     private static let largestBatch = 1024
     /// The number of files from which one `syncfs` costs less than a sync of each.
@@ -92,7 +92,7 @@ final class Publisher: Sendable {
         while true {
             wakeUp.wait()
             let (isUrgent, stopped) = inbox.withLock { ($0.isUrgent, $0.stopped) }
-            if !isUrgent, !stopped { wakeUp.wait(atMost: Self.patience) }
+            if !isUrgent, !stopped { wakeUp.wait(atMost: Self.batchInterval) }
             let batch = inbox.withLock { inbox in
                 defer {
                     inbox.items.removeAll(keepingCapacity: true)

@@ -7,7 +7,7 @@ final class NetlinkSocket: Sendable {
     /// The size of the receive buffer, in bytes. The kernel sends dump datagrams of at most 32 KiB.
     private static let datagramSize = 32 * 1024
     /// The time-out for the next datagram of a dump, in milliseconds. The kernel normally sends it at once.
-    private static let patience: Int32 = 5000
+    private static let replyTimeout: Int32 = 5000
     /// The number of attempts at a dump that changes while the kernel sends it.
     private static let attempts = 8
 
@@ -88,7 +88,7 @@ final class NetlinkSocket: Sendable {
             case .lost: isConsistent = false
             case .nothing:
                 var entry = pollfd(fd: descriptor.raw, events: Int16(POLLIN), revents: 0)
-                guard poll(&entry, 1, Self.patience) != 0 else {
+                guard poll(&entry, 1, Self.replyTimeout) != 0 else {
                     throw .file(ETIMEDOUT, doing: "ask the kernel about the network")
                 }
             case .failed(let error): throw .file(error, doing: "ask the kernel about the network")

@@ -12,7 +12,7 @@ struct UploadPlan {
         /// A request for the size of an earlier attempt's temporary file.
         case measureRest
         /// A fetch of the temporary file from this offset on, for comparison.
-        case compareRest(from: Int64)
+        case compareRemains(from: Int64)
         /// A transfer of the file to the temporary name, from this offset on. If the offset is 0, the rename to the
         /// final name is part of the step.
         case storeAside(from: Int64)
@@ -31,8 +31,8 @@ struct UploadPlan {
         case finish
         /// The failure of the upload.
         ///
-        /// - Parameter leavesRest: Whether the temporary file is kept for the next attempt.
-        case fail(TransferError, leavesRest: Bool)
+        /// - Parameter leavesRemains: Whether the temporary file is kept for the next attempt.
+        case fail(TransferError, leavesRemains: Bool)
 
         var isStoring: Bool {
             switch self {
@@ -64,20 +64,20 @@ struct UploadPlan {
     /// The length of the whole file in bytes, if known.
     private let length: Int64?
     /// Whether a further attempt may continue from the temporary file.
-    var mayLeaveRest = false
+    var mayLeaveRemains = false
 
-    init(length: Int64? = nil, hasRest: Bool = false) {
+    init(length: Int64? = nil, hasRemains: Bool = false) {
         self.length = length
-        step = hasRest ? .measureRest : .storeAside(from: 0)
+        step = hasRemains ? .measureRest : .storeAside(from: 0)
     }
 
     mutating func next(_ event: Event) -> Step {
         step =
             switch (step, event) {
-            case (.cleanUp(let error), _): .fail(error, leavesRest: false)
+            case (.cleanUp(let error), _): .fail(error, leavesRemains: false)
             case (.fail, _), (.finish, _): step
-            case (.measureRest, .measured(let size)), (.compareRest, .compared(let size)): rest(size)
-            case (.measureRest, .nameRefused), (.compareRest, .nameRefused): .storeAside(from: 0)
+            case (.measureRest, .measured(let size)), (.compareRemains, .compared(let size)): rest(size)
+            case (.measureRest, .nameRefused), (.compareRemains, .nameRefused): .storeAside(from: 0)
             case (.measureWhole, .measured(let size)): size == length ? .rename : .storeAside(from: 0)
             case (.storeAside(let offset), .done): offset > 0 ? .measureWhole : .finish
             case (_, .done): .finish
@@ -88,29 +88,29 @@ struct UploadPlan {
             // The final name may be free now. The source file still exists, so it is sent once more.
             case (.replace, .commandRefused), (.replace, .nameRefused): .storeDirectly
             case (.storeDirectly, .commandRefused):
-                .fail(TransferError(.permissionDenied, "the server does not accept the file"), leavesRest: false)
+                .fail(TransferError(.permissionDenied, "the server does not accept the file"), leavesRemains: false)
             case (.storeDirectly, .nameRefused(let error)), (.storeDirectly, .failed(let error, _)):
-                .fail(error, leavesRest: false)
+                .fail(error, leavesRemains: false)
             // The previous file may already be removed. The temporary file is then the only copy on the server, so it
             // is kept.
-            case (.replace, .failed(let error, _)): .fail(error, leavesRest: false)
+            case (.replace, .failed(let error, _)): .fail(error, leavesRemains: false)
             case (_, .failed(let error, let begun)): failed(error, begun: begun)
             case (_, .measured), (_, .compared), (_, .commandRefused), (_, .nameRefused):
-                .fail(TransferError(.internal, "an upload reached an invalid state"), leavesRest: false)
+                .fail(TransferError(.internal, "an upload reached an invalid state"), leavesRemains: false)
             }
         return step
     }
 
     private func rest(_ size: Int64?) -> Step {
         guard let size, let length, size > 0, size < length else { return .storeAside(from: 0) }
-        if case .compareRest = step { return .storeAside(from: size) }
-        return .compareRest(from: max(0, size - Self.overlap))
+        if case .compareRemains = step { return .storeAside(from: size) }
+        return .compareRemains(from: max(0, size - Self.overlap))
     }
 
     private func failed(_ error: TransferError, begun: Bool) -> Step {
-        if mayLeaveRest, error.code != .cancelled, error.code != .sourceChanged {
-            return .fail(error, leavesRest: begun || step == .measureRest)
+        if mayLeaveRemains, error.code != .cancelled, error.code != .sourceChanged {
+            return .fail(error, leavesRemains: begun || step == .measureRest)
         }
-        return begun ? .cleanUp(error) : .fail(error, leavesRest: false)
+        return begun ? .cleanUp(error) : .fail(error, leavesRemains: false)
     }
 }

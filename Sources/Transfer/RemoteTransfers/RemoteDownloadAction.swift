@@ -22,7 +22,7 @@ enum RemoteDownloadAction {
     /// Aborts the exchange with this error; ``RemoteDownloadStateMachine/stepEnded(_:_:at:)`` follows.
     case abort(TransferError)
     /// Writes what is gathered, and has the request's mirrors go on.
-    case handOver(TransferError)
+    case switchToMirrors(TransferError)
     /// Completes the file.
     case complete
     /// Ends the download.

@@ -65,7 +65,7 @@ struct RemoteDownloadStateMachine {
             let words =
                 "the checksum does not belong to the file \(configuration.path) on \(configuration.host)"
             let error = TransferError(.checksumMismatch, words)
-            if mayHandOver(after: error, part) { return .handOver(error) }
+            if maySwitchSource(after: error, part) { return .switchToMirrors(error) }
         }
         // With a digest, mirrors and this server may continue each other's bytes.
         let mayHaveOthers =
@@ -180,7 +180,7 @@ struct RemoteDownloadStateMachine {
         }
         if let error = ending.error, !isWhole(in: error, at: position) {
             // A local failure would also occur with a mirror.
-            return !ending.isLocal && mayHandOver(after: error, part) ? .handOver(error) : failed(error)
+            return !ending.isLocal && maySwitchSource(after: error, part) ? .switchToMirrors(error) : failed(error)
         }
         guard case .requesting = phase else { return .endBytes(ending) }
         // No byte was received: the file may be empty.
@@ -241,11 +241,11 @@ struct RemoteDownloadStateMachine {
         let isListed = ending.error == nil || ending.error?.message == isDirectory.message
         if !isListed, ending.isLocal, let error = ending.error { return failed(error) }
         let error = isListed ? isDirectory : failure
-        return mayHandOver(after: error, part) ? .handOver(error) : failed(error)
+        return maySwitchSource(after: error, part) ? .switchToMirrors(error) : failed(error)
     }
 
     /// Whether mirrors go on if the request names some and the file server failed.
-    private func mayHandOver(after error: TransferError, _ part: PartContents) -> Bool {
+    private func maySwitchSource(after error: TransferError, _ part: PartContents) -> Bool {
         error.code != .cancelled && error.code != .remoteChanged && configuration.hasMirrors
             && part.mayLeaveSource(
                 after: error, hasMismatch: configuration.hasMismatch,

@@ -188,7 +188,7 @@ final class RemoteExchange: ExchangeHandler {
         // The limit is checked again from time to time, because it may be raised.
         _ = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [weak self] in
             guard let self else { return }
-            perform(machine.restEnded(attempt))
+            perform(machine.delayEnded(attempt))
             checkInvariants()
         }
     }
@@ -226,7 +226,7 @@ final class RemoteExchange: ExchangeHandler {
         case .pause: return .paused
         case .pass(let begins): if begins { task.progress.setPhase(.transferring) }
         }
-        if mustRest(&incoming, toPass: bytes.count) { return .paused }
+        if mustPauseForRate(&incoming, toPass: bytes.count) { return .paused }
         switch client.receive(bytes, of: machine.facts(stated(exchange))) {
         case .accepted:
             incoming.pass(bytes.count)
@@ -249,7 +249,7 @@ final class RemoteExchange: ExchangeHandler {
         case .pass(let begins): if begins { task.progress.setPhase(.transferring) }
         }
         let piece = outgoing.piece(upTo: space.count)
-        if mustRest(&outgoing, toPass: piece) { return .paused }
+        if mustPauseForRate(&outgoing, toPass: piece) { return .paused }
         switch client.fill(UnsafeMutableRawBufferPointer(rebasing: space[..<piece])) {
         case .filled(let count):
             outgoing.pass(count)
@@ -264,7 +264,7 @@ final class RemoteExchange: ExchangeHandler {
     }
 
     /// Returns whether a rate limit is exhausted. If so, the transfer is paused until the bytes may pass.
-    private func mustRest(_ gate: inout RateLimitGate, toPass bytes: Int) -> Bool {
+    private func mustPauseForRate(_ gate: inout RateLimitGate, toPass bytes: Int) -> Bool {
         let wait = gate.wait(toPass: bytes, now: core.now)
         if wait > 0 { perform(machine.limitReached(wait)) }
         return wait > 0

@@ -16,7 +16,7 @@ enum RemoteExchangeAction {
     case abort
     /// Ends the pause of the exchange.
     case unpause
-    /// Calls ``RemoteExchangeStateMachine/restEnded(_:)`` after so many milliseconds.
+    /// Calls ``RemoteExchangeStateMachine/delayEnded(_:)`` after so many milliseconds.
     case rest(Int, milliseconds: Int64)
     /// Determines how long the rate limits still delay bytes; ``RemoteExchangeStateMachine/limitsChecked(_:)`` follows.
     case checkLimits

@@ -68,7 +68,7 @@ extension RemoteExchangeStateMachine {
     }
 
     /// The time of a rest has passed.
-    mutating func restEnded(_ attempt: Int) -> RemoteExchangeAction {
+    mutating func delayEnded(_ attempt: Int) -> RemoteExchangeAction {
         guard isResting, case .running(let running) = phase, running.attempt.number == attempt else { return .none }
         return .checkLimits
     }

@@ -35,7 +35,7 @@ struct RemoteOptions {
 
     /// The maximum time in milliseconds for a server's last reply to a download. Other exchanges on the loop wait
     /// meanwhile.
-    private static let longestFarewell: Int64 = 10_000
+    private static let longestQuitWait: Int64 = 10_000
 
     private func setTimes(on exchange: Exchange, _ step: RemoteStep) throws(CurlError) {
         try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
@@ -47,13 +47,13 @@ struct RemoteOptions {
             .responseTimeout, to: configuration.stallTimeout > 0 ? Int(min(stall, 2_000_000)) : 2_000_000)
         // The maximum, 49 days: without a timeout, libcurl's waiting calls do not sleep.
         try exchange.easy.set(.timeout, to: Int(UInt32.max))
-        if file.scheme.isFTP { try exchange.keepsGoodbyeShort() }
-        let patience = configuration.stallTimeout
+        if file.scheme.isFTP { try exchange.limitsQuitWait() }
+        let stallTimeout = configuration.stallTimeout
         switch step.work {
         case .fetch, .look:
-            try exchange.watches(patience > 0 ? min(patience, Self.longestFarewell) : Self.longestFarewell)
+            try exchange.watches(stallTimeout > 0 ? min(stallTimeout, Self.longestQuitWait) : Self.longestQuitWait)
         // A server may need long to store what it received.
-        case .store, .command: try exchange.watches(patience)
+        case .store, .command: try exchange.watches(stallTimeout)
         }
     }
 

@@ -18,7 +18,7 @@ extension UploadPlan.Step {
         let removal = temporary.removal(mayFail: true)
         switch self {
         case .measureRest, .measureWhole: return RemoteStep(work: .look, path: temporary)
-        case .compareRest(let offset): return RemoteStep(work: .fetch(from: offset), path: temporary)
+        case .compareRemains(let offset): return RemoteStep(work: .fetch(from: offset), path: temporary)
         case .storeAside(from: 0):
             // Remove the old file instead of overwriting it: an interrupted earlier attempt may still be writing to it.
             return RemoteStep(
@@ -64,7 +64,7 @@ extension UploadPlan.Event {
         case (.measureRest, let error?) where error.code == .notFound,
             (.measureWhole, let error?) where error.code == .notFound:
             self = .measured(nil)
-        case (.compareRest, let error) where error == nil || comparison == .different:
+        case (.compareRemains, let error) where error == nil || comparison == .different:
             self = .compared(size: comparison.size)
         case (_, nil) where step.isStoring && !isSentWhole:
             self = .failed(

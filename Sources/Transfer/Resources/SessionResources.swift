@@ -64,12 +64,12 @@ final class SessionResources: Sendable {
     ///
     /// - Parameters:
     ///   - url: the task's original URL.
-    ///   - home: the number that selects the loop.
+    ///   - number: the number that selects the loop.
     ///   - lease: returns the task's lease of a loop, which the passed closure creates.
-    func loop(for url: String, home: Int, _ lease: (() -> LoopLease) -> LoopLease) -> TransferLoop {
-        let loop = loops[home % loops.count]
+    func loop(for url: String, number: Int, _ lease: (() -> LoopLease) -> LoopLease) -> TransferLoop {
+        let loop = loops[number % loops.count]
         guard RemoteScheme(of: url) != nil else { return loop }
-        return lease { remoteLoops.lease(for: url, task: home, otherwise: loop) }.loop
+        return lease { remoteLoops.lease(for: url, task: number, otherwise: loop) }.loop
     }
 
     /// Records that a task begins to use the network.

@@ -103,10 +103,11 @@ extension ConnectionScaler {
             return
         }
         let share = median(of: sight.connections.filter { $0.number > step.newest }.compactMap { shares[$0.number] })
-        if let share, share >= leastShare(sight), busySince == nil { return resume(sight) }
+        if let share, share >= smallestClaim(sight), busySince == nil { return resume(sight) }
         let age = sight.now - joined
         if let before = step.before, let after = history.measure(from: joined + 30, to: sight.now),
-            age >= Self.youth(sight), step.others == sight.others, !before.isBursty, !after.isBursty, (share ?? 0) < 0.6
+            age >= Self.warmUp(sight), step.others == sight.others, !before.isBursty, !after.isBursty,
+            (share ?? 0) < 0.6
         {
             let full = Double(target + step.others) / Double(step.from + step.others)
             let gain = after.rate / before.rate
@@ -145,7 +146,7 @@ extension ConnectionScaler {
             }
             return
         }
-        guard let after = history.measure(from: joined + Self.youth(sight), to: sight.now, shortest: 300) else {
+        guard let after = history.measure(from: joined + Self.warmUp(sight), to: sight.now, shortest: 300) else {
             return
         }
         let isBursty = before.isBursty || after.isBursty

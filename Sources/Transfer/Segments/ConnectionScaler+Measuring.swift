@@ -12,7 +12,7 @@ extension ConnectionScaler {
             return grow(sight)
         }
         guard others == sight.others else { return watch(from: sight) }
-        guard let measure = history.measure(from: since + Self.youth(sight), to: sight.now, shortest: 200) else {
+        guard let measure = history.measure(from: since + Self.warmUp(sight), to: sight.now, shortest: 200) else {
             return
         }
         if others > 0 {
@@ -47,7 +47,9 @@ extension ConnectionScaler {
     /// Returns whether each connection has a rate of its own, judging by the connections' first bytes.
     func isEach(_ measure: ReceivedHistory.Measure, _ sight: PathObservation) -> Bool {
         let newer = sight.connections.compactMap { shares[$0.number] }
-        guard let share = median(of: newer), share >= leastShare(sight), 2 * newer.count >= target else { return false }
+        guard let share = median(of: newer), share >= smallestClaim(sight), 2 * newer.count >= target else {
+            return false
+        }
         if let even = alone.evenRate {
             return measure.rate >= 0.8 * even * Double(target + sight.others)
         }
@@ -59,7 +61,7 @@ extension ConnectionScaler {
     ///
     /// If other downloads had connections, the first connection had only a share of a shared line. The threshold is
     /// then higher.
-    func leastShare(_ sight: PathObservation) -> Double {
+    func smallestClaim(_ sight: PathObservation) -> Double {
         let shared = Double(1 + alone.others) / Double(target + sight.others)
         return alone.others == 0 ? Self.undiminished : max(Self.undiminished, (1 + shared) / 2)
     }

@@ -1,7 +1,7 @@
 /// The time between trials. A changed rate starts the next trial.
 extension ConnectionScaler {
     mutating func settle(_ sight: PathObservation) {
-        phase = .settled(since: sight.now, until: sight.now + patience)
+        phase = .settled(since: sight.now, until: sight.now + trialInterval)
         others = sight.others
         isWaiting = mayGrowLater(sight)
     }
@@ -34,7 +34,7 @@ extension ConnectionScaler {
         if capacity == nil, sight.mayTry, busySince == nil, target < ceiling {
             if hasNewRoom(sight) || untriedAbove == target, hasWork(sight) { return grow(sight) }
         }
-        let young = max(since, levelSince) + Self.youth(sight) + 200
+        let young = max(since, levelSince) + Self.warmUp(sight) + 200
         guard let recent = history.measure(from: max(young, sight.now - 3_000), to: sight.now, shortest: 1_000) else {
             return
         }
@@ -54,7 +54,7 @@ extension ConnectionScaler {
             if share + 2 * error < Self.kept {
                 thoroughness = min(8, 2 * thoroughness)
                 isDoubtful = !hasSavings
-                return goBack(step, share: share, error: error, sight)
+                return requestOwnURL(step, share: share, error: error, sight)
             }
         }
         if last.rate < Self.fall * usual, sight.now >= probeFrom {
@@ -81,7 +81,7 @@ extension ConnectionScaler {
             return watch(from: sight)
         }
         guard sight.now >= until else { return }
-        patience = min(Self.longestPatience, 2 * patience)
+        trialInterval = min(Self.longestTrialInterval, 2 * trialInterval)
         isNextProbe.toggle()
         if target < ceiling, seconds > 4, isNextProbe || target == 1 {
             probe(recent, sight)

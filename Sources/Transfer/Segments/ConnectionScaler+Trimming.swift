@@ -10,7 +10,7 @@ extension ConnectionScaler {
             change(to: step.from, sight)
             return watch(from: sight)
         }
-        let from = step.since + 50 + Self.youth(sight)
+        let from = step.since + 50 + Self.warmUp(sight)
         guard let after = history.measure(from: from, to: sight.now, shortest: 100) else { return }
         let isBursty = before.isBursty || after.isBursty
         let share = after.rate / before.rate
@@ -34,7 +34,7 @@ extension ConnectionScaler {
             hasSavings = true
             if after.duration >= 1_050, share + 0.15 < (1 + full) / 2 {
                 isDoubtful = false
-                return goBack(step, share: share, error: 0.05 * share, sight)
+                return requestOwnURL(step, share: share, error: 0.05 * share, sight)
             }
         }
         guard isEnough(after, isSure ? 0 : 1, isBursty: isBursty || hasSavings, limit: 0.5) else { return }
@@ -52,12 +52,12 @@ extension ConnectionScaler {
             return
         }
         isDoubtful = !hasSavings && (!isLoss || (error > 0.06 && share > 1.25 * full))
-        goBack(step, share: share, error: error, sight)
+        requestOwnURL(step, share: share, error: error, sight)
     }
 
     /// Increases the number again after a decrease that cost throughput, to the number that the measured share
     /// requires.
-    mutating func goBack(_ step: Step, share: Double, error: Double, _ sight: PathObservation) {
+    mutating func requestOwnURL(_ step: Step, share: Double, error: Double, _ sight: PathObservation) {
         let need =
             Int((Double(target + step.others) / max(0.01, share - min(error, 0.2 * share)) * 1.05).rounded(.up))
             - step.others

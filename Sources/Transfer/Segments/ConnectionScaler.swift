@@ -74,7 +74,7 @@ struct ConnectionScaler {
     var untriedAbove: Int?
     /// Whether the number would grow if the caller allowed it.
     var isWaiting = false
-    var patience = Self.firstPatience
+    var trialInterval = Self.firstTrialInterval
     var probeFrom: Int64 = 0
     /// The factor by which trials are longer than at first, because earlier ones were inconclusive.
     var thoroughness = 1.0
@@ -103,8 +103,8 @@ struct ConnectionScaler {
     static let stepTime: Int64 = 100
     /// Milliseconds to wait for a response before the next step is taken.
     static let answerTime: Int64 = 150
-    static let firstPatience: Int64 = 6_000
-    static let longestPatience: Int64 = 120_000
+    static let firstTrialInterval: Int64 = 6_000
+    static let longestTrialInterval: Int64 = 120_000
     /// Milliseconds for which this machine must be busy before no more connections are opened.
     static let busyTime: Int64 = 300
     /// Milliseconds for which held-back bytes indicate that this machine limits the rate.
@@ -206,7 +206,7 @@ struct ConnectionScaler {
     }
 
     /// Returns the age in milliseconds below which a connection's rate is not compared with that of a saturated line.
-    static func youth(_ sight: PathObservation) -> Int64 { 100 + 2 * sight.setUp }
+    static func warmUp(_ sight: PathObservation) -> Int64 { 100 + 2 * sight.setUp }
 
     func median(of values: [Double]) -> Double? {
         values.isEmpty ? nil : values.sorted()[values.count / 2]

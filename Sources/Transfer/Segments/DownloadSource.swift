@@ -20,13 +20,13 @@ struct DownloadSource {
     private(set) var timesLeft = 0
 
     /// Milliseconds for which a request waits for its response before another source is tried.
-    static let firstPatience: Int64 = 1_500
-    private static let longestPatience: Int64 = 600_000
+    static let firstResponseTimeout: Int64 = 1_500
+    private static let longestResponseTimeout: Int64 = 600_000
 
     /// Milliseconds for which a request to this source waits for its response before another source is tried. The time
     /// doubles each time the source is abandoned, so that slow sources do not alternate endlessly.
-    var patience: Int64 {
-        max(2 * answerTime, min(Self.longestPatience, Self.firstPatience << Int64(min(timesLeft, 10))))
+    var responseTimeout: Int64 {
+        max(2 * answerTime, min(Self.longestResponseTimeout, Self.firstResponseTimeout << Int64(min(timesLeft, 10))))
     }
 
     /// Milliseconds of back-off after the first failure. It doubles with each further failure.

@@ -116,7 +116,7 @@ struct SegmentTable {
             return .takeOver(of: victim, claim.position..<claim.end)
         }
         // The minimum worth sharing exceeds the bytes that the other connection receives while this one is set up.
-        let least = max(Self.leastShare(at: claim.rate), Int64(claim.rate * setUp))
+        let least = max(Self.smallestClaim(at: claim.rate), Int64(claim.rate * setUp))
         guard claim.rest >= 2 * least else { return .none }
         var keeps = claim.rest / 2
         let share = size(of: claim.rest, among: connections, rate: claim.rate, setUp: setUp)
@@ -137,7 +137,7 @@ struct SegmentTable {
     }
 
     /// Returns the minimum size in bytes that is taken from a claim whose connection has this rate.
-    private static func leastShare(at rate: Double) -> Int64 {
+    private static func smallestClaim(at rate: Double) -> Int64 {
         guard rate > 0 else { return smallestShare }
         return max(smallestSlowShare, Int64(min(Double(smallestShare), rate * shortestShare)))
     }

@@ -217,7 +217,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             session.delegate[task] = nil
             return complete(.cancelled)
         }
-        delegate.keepInStep()
+        delegate.synchronizeTaskState()
         if let rate = own.withLock({ $0.rate }) { task.maximumRate = rate }
     }
 

@@ -99,7 +99,7 @@ public final class SessionDelegate: TaskCallbacks {
 
     func mayRetry(_ task: any SessionTask) -> Bool? { self[task]?.mayBeTriedAgain }
 
-    func uploadRest(of task: any SessionTask) -> UploadRest? { (self[task] as? UploadRequest)?.rest }
+    func uploadRemains(of task: any SessionTask) -> UploadRemains? { (self[task] as? UploadRequest)?.rest }
 
     /// Returns whether a closure decides on the task's redirects.
     func decidesRedirects(of task: any SessionTask) -> Bool {
@@ -247,7 +247,7 @@ public final class SessionDelegate: TaskCallbacks {
             self[download] = request
             request.delegate.replace(by: download)
             // The request may have been cancelled or suspended while it had only the old task.
-            if request.isCancelled { download.cancel() } else { request.delegate.keepInStep() }
+            if request.isCancelled { download.cancel() } else { request.delegate.synchronizeTaskState() }
         }
         closure(.dataTaskDidBecomeDownloadTask, \.dataTaskDidBecomeDownloadTask)?(task, download)
     }

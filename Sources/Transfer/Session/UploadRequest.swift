@@ -5,14 +5,14 @@ import HTTPTypes
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
     private let form: FormBody?
-    let rest: UploadRest
+    let rest: UploadRemains
 
     init(
         _ intention: Result<TransferRequest, TransferError>, body: RequestBody, progress: TransferProgress,
         manager: SessionManager
     ) {
         form = nil
-        rest = UploadRest(name: (try? intention.get())?.uploadName)
+        rest = UploadRemains(name: (try? intention.get())?.uploadName)
         super.init(
             intention, body: { body }, delegate: UploadTaskDelegate(progress: progress), progress: progress,
             manager: manager, isUpload: true)
@@ -23,7 +23,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         manager: SessionManager
     ) {
         self.form = form
-        rest = UploadRest(name: (try? intention.get())?.uploadName)
+        rest = UploadRemains(name: (try? intention.get())?.uploadName)
         super.init(
             intention, body: { form.body }, delegate: UploadTaskDelegate(progress: progress), progress: progress,
             manager: manager, isUpload: true)

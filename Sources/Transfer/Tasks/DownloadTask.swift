@@ -26,7 +26,7 @@ public final class DownloadTask: LoopTask {
         var stated: StatedDigest?
         var soleSource: String?
         /// The number of bytes received when the gathered bytes were last written.
-        var handedOver: Int64 = 0
+        var flushedBytes: Int64 = 0
     }
 
     private let currentRun = LoopConfined<any DownloadTaskRun>()
@@ -148,7 +148,7 @@ public final class DownloadTask: LoopTask {
             let isPosted = session.loop(for: self).post { [self] core in
                 let received = progress.transferredBytes
                 currentRun.value(on: core)?.flushGathered()
-                mutable.withLock { $0.handedOver = received }
+                mutable.withLock { $0.flushedBytes = received }
                 continuation.resume()
             }
             if !isPosted { continuation.resume() }
@@ -164,7 +164,7 @@ public final class DownloadTask: LoopTask {
     /// Whether bytes have been received that no checkpoint covers.
     public var needsCheckpoint: Bool {
         let received = progress.transferredBytes
-        return mutable.withLock { ($0.part?.unsynced ?? 0) > 0 || $0.handedOver != received }
+        return mutable.withLock { ($0.part?.unsynced ?? 0) > 0 || $0.flushedBytes != received }
     }
 
     /// The number of bytes that are written but not yet synced.

@@ -19,8 +19,8 @@ final class StreamChannel: Sendable {
         var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
         var lastNumber = 0
         /// Whether the loop has been notified of new work.
-        var isStirred = false
-        var stir: (@Sendable () -> Void)?
+        var isWakePending = false
+        var wakeRun: (@Sendable () -> Void)?
         var breakOff: (@Sendable () -> Void)?
     }
 
@@ -114,12 +114,12 @@ final class StreamChannel: Sendable {
     }
 
     private func wake() {
-        let stir = state.withLock { state -> (@Sendable () -> Void)? in
-            guard !state.isStirred, let stir = state.stir else { return nil }
-            state.isStirred = true
-            return stir
+        let wakeRun = state.withLock { state -> (@Sendable () -> Void)? in
+            guard !state.isWakePending, let wakeRun = state.wakeRun else { return nil }
+            state.isWakePending = true
+            return wakeRun
         }
-        stir?()
+        wakeRun?()
     }
 
     // MARK: The loop's side
@@ -127,13 +127,13 @@ final class StreamChannel: Sendable {
     /// Connects the channel to the task of a new attempt.
     ///
     /// - Parameters:
-    ///   - stir: makes the loop look for work soon.
+    ///   - wakeRun: makes the loop look for work soon.
     ///   - breakOff: ends the task as cancelled.
-    func attach(stir: @escaping @Sendable () -> Void, breakOff: @escaping @Sendable () -> Void) {
+    func attach(wakeRun: @escaping @Sendable () -> Void, breakOff: @escaping @Sendable () -> Void) {
         state.withLock { state in
             state.queue.attach()
-            state.isStirred = false
-            state.stir = stir
+            state.isWakePending = false
+            state.wakeRun = wakeRun
             state.breakOff = breakOff
         }
     }
@@ -141,7 +141,7 @@ final class StreamChannel: Sendable {
     /// Disconnects the channel from a task that has ended. The stream may get another.
     func detach() {
         state.withLock { state in
-            state.stir = nil
+            state.wakeRun = nil
             state.breakOff = nil
         }
     }
@@ -154,7 +154,7 @@ final class StreamChannel: Sendable {
     /// - Returns: the deadline of the call that expires first; `nil` if there is none.
     func beginTurn(_ now: MonotonicTime) -> MonotonicTime? {
         state.withLock { state in
-            state.isStirred = false
+            state.isWakePending = false
             return state.queue.startTimeouts(at: now)
         }
     }

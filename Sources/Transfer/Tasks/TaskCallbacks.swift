@@ -44,7 +44,7 @@ protocol TaskCallbacks: AnyObject, Sendable {
     func dataTask(_ task: DataTask, didBecome download: DownloadTask)
     /// Returns the remains of the request's earlier attempts on a file server; `nil` if the task belongs to no upload
     /// request.
-    func uploadRest(of task: any SessionTask) -> UploadRest?
+    func uploadRemains(of task: any SessionTask) -> UploadRemains?
 
     // MARK: Download tasks
 

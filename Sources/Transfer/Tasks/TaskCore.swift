@@ -6,7 +6,7 @@ final class TaskCore: Sendable {
     let originalRequest: TransferRequest
     let progress: TransferProgress
     /// The number that selects the session's event loop for the task.
-    let home: Int
+    let loopNumber: Int
 
     private struct State {
         var life = TaskLife()
@@ -27,7 +27,7 @@ final class TaskCore: Sendable {
     /// - Parameter predecessor: a task that this one continues, on the same event loop.
     init(_ request: TransferRequest, progress: TransferProgress, succeeding predecessor: TaskCore? = nil) {
         identifier = Self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
-        home = predecessor?.home ?? identifier
+        loopNumber = predecessor?.loopNumber ?? identifier
         originalRequest = request
         rate = Atomic(request.maximumRate.map { max(1, $0) } ?? 0)
         self.progress = progress

@@ -47,7 +47,7 @@ extension TaskSession {
 
     /// Returns the event loop of a task.
     func loop(for task: any LoopTask) -> TransferLoop {
-        resources.loop(for: task.originalRequest.url, home: task.core.home) { make in task.core.lease(make) }
+        resources.loop(for: task.originalRequest.url, number: task.core.loopNumber) { make in task.core.lease(make) }
     }
 }
 

@@ -100,7 +100,7 @@ final class BodyWriter {
         guard count > 0 else { return }
         try file.allow(count)
         let run = try currentRun(at: position - Int64(count))
-        if file.handsOver() {
+        if file.usesSlowWriter() {
             guard let memory = buffer.detachMemory(now: core.now) else { return }
             file.hand(memory, count, to: run, at: position - Int64(count))
         } else {

@@ -14,7 +14,7 @@ extension DownloadFile {
         let target = if let known { known } else { try decide(metadata, total: total) }
         // Check the size first: a file that can never fit would wait for space for ever.
         if let total { try target.directory.check(canHold: total) }
-        try reserveShare(of: target, total: total)
+        try reserveSpace(of: target, total: total)
         try checkSpace(in: target, for: total.map { $0 - count })
         let destination = try target.destination(metadata)
         if case .skip = destination.conflict, target.directory.contains(destination.name),
@@ -65,7 +65,7 @@ extension DownloadFile {
         return known.digest
     }
 
-    private func reserveShare(of target: DownloadTarget, total: Int64?) throws(TransferError) {
+    private func reserveSpace(of target: DownloadTarget, total: Int64?) throws(TransferError) {
         guard let share = target.share, let total else { return }
         do throws(TransferError) {
             try share.reserve(max(total, count))

@@ -235,7 +235,7 @@ final class DownloadFile {
 
     /// Returns whether blocks are handed to the slow writer. The disk is slow if a write of this or of another download
     /// showed it.
-    func handsOver() -> Bool {
+    func usesSlowWriter() -> Bool {
         if slowWriter == nil, disk?.isSlow == true { becomeSlow() }
         return slowWriter != nil
     }

@@ -67,8 +67,8 @@ struct LeastPaceTests {
         let collected = manager.upload(.data(Array("x".utf8)), with: request)
         #expect(await collected.outcome.result.error?.code == .stalled)
         request.ignoresAnswerBody = true
-        let overlooked = manager.upload(.data(Array("x".utf8)), with: request).validate()
-        #expect(await overlooked.outcome.result.error == nil)
+        let discarded = manager.upload(.data(Array("x".utf8)), with: request).validate()
+        #expect(await discarded.outcome.result.error == nil)
     }
 
     @Test("A20: an answer without an end to an upload is left once its status is known, or where nothing is taken")
@@ -84,10 +84,10 @@ struct LeastPaceTests {
         #expect(await upload.outcome.result.error == nil)
         #expect(liar.bodyBytesSent < 16 << 20)
 
-        var body = OverlookedBody()
-        #expect(body.pass(Int(OverlookedBody.limit), sent: 0) == .goesOn)
+        var body = DiscardedBody()
+        #expect(body.pass(Int(DiscardedBody.limit), sent: 0) == .goesOn)
         #expect(body.pass(400, sent: 100) == .goesOn && body.pass(1, sent: 100) == .isTooMuch)
-        #expect(body.pass(Int(OverlookedBody.limit), sent: nil) == .goesOn && !body.isOver)
+        #expect(body.pass(Int(DiscardedBody.limit), sent: nil) == .goesOn && !body.isOver)
         #expect(body.pass(1, sent: nil) == .isEnough && body.isOver)
         #expect(body.pass(1, sent: .max) == .goesOn)
     }

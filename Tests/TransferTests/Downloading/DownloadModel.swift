@@ -15,7 +15,7 @@ enum ModelEvent: Hashable {
     case breakOff(Int)
     case tick
     case wait
-    case rest(Int)
+    case delayEnded(Int)
 }
 
 extension ModelEvent: CustomStringConvertible {
@@ -27,7 +27,7 @@ extension ModelEvent: CustomStringConvertible {
         case .breakOff(let number): "break\(number)"
         case .tick: "tick"
         case .wait: "wait"
-        case .rest(let number): "rest\(number)"
+        case .delayEnded(let number): "delayEnded\(number)"
         }
     }
 }
@@ -138,7 +138,7 @@ struct DownloadModel {
     var fault: String?
     private var tickAt: Int64?
     private var waiting: (number: Int, time: Int64)?
-    private var rests: [Int: Int64] = [:]
+    private var requestDelays: [Int: Int64] = [:]
     var generator: SeededGenerator
 
     /// Milliseconds without a byte after which a response has stalled.
@@ -187,7 +187,7 @@ struct DownloadModel {
 
     private mutating func drop(_ number: Int) {
         release(number)
-        rests[number] = nil
+        requestDelays[number] = nil
         guard let index = index(of: number) else { return }
         connections.remove(at: index)
         numbers.remove(at: index)
@@ -251,7 +251,7 @@ struct DownloadModel {
         }
         if tickAt != nil { events.append(.tick) }
         if waiting != nil { events.append(.wait) }
-        return events + rests.keys.sorted().map { .rest($0) }
+        return events + requestDelays.keys.sorted().map { .delayEnded($0) }
     }
 
     mutating func happen(_ event: ModelEvent, after milliseconds: Int64 = 50) {
@@ -271,9 +271,9 @@ struct DownloadModel {
             now = max(now, time)
             waiting = nil
             perform(machine.waitEnded(number, facts))
-        case .rest(let number):
-            now = max(now, rests.removeValue(forKey: number) ?? now)
-            perform(machine.restEnded(number, facts))
+        case .delayEnded(let number):
+            now = max(now, requestDelays.removeValue(forKey: number) ?? now)
+            perform(machine.delayEnded(number, facts))
         }
     }
 
@@ -291,7 +291,7 @@ struct DownloadModel {
             guard index(of: number) != nil else { return }
             flush(number)
             perform(machine.flushed(number, continuation, facts))
-        case .rest(let number, let milliseconds): rests[number] = now + milliseconds
+        case .delayRequest(let number, let milliseconds): requestDelays[number] = now + milliseconds
         case .wait(let number, let milliseconds): waiting = (number, now + milliseconds)
         case .borrow(let wish):
             perform(machine.limitAnswered(wish, isGranted: connections.count < room, facts))
@@ -309,13 +309,13 @@ struct DownloadModel {
             open(Connection(new, machine.sources[source].request))
             if isJoining { _ = part.join() }
         case .interrupt(let number): report(number) { $0.cancel(.cancelled) }
-        case .goBack(let number):
+        case .requestOwnURL(let number):
             guard let source = machine[number]?.source, let index = index(of: number) else { return }
             connections[index].transaction.restart(from: machine.sources[source].request)
         case .tick(let milliseconds): tickAt = now + milliseconds
         case .restart(let number, let reason):
             dropPart(number, reason)
-            rests[number] = nil
+            requestDelays[number] = nil
         case .finish(let number): finish(number)
         case .fail(let error):
             if error.code != .remoteChanged { flushAll() }

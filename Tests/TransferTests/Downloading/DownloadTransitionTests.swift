@@ -114,13 +114,13 @@ struct DownloadTransitionTests {
         case .flush(_, .nextClaim): "flush:next"
         case .flush(_, .requestRest): "flush:rest"
         case .flush(_, .requestOn): "flush:on"
-        case .flush(_, .dismiss): "flush:dismiss"
-        case .flush(_, .goBack): "flush:back"
-        case .flush(_, .turn): "flush:turn"
-        case .flush(_, .handOver(let source)): "flush:to \(source)"
+        case .flush(_, .closeConnection): "flush:dismiss"
+        case .flush(_, .requestOwnURL): "flush:back"
+        case .flush(_, .tryNextSource): "flush:turn"
+        case .flush(_, .switchSource(let source)): "flush:to \(source)"
         case .flush(_, .change(let source)): "flush:change \(source)"
         case .flush(_, .beginAnew): "flush:anew"
-        case .rest(_, let time): "rest \(time)"
+        case .delayRequest(_, let time): "rest \(time)"
         case .wait(_, let time): "wait \(time)"
         case .borrow: "borrow"
         case .giveBack: "give back"
@@ -130,7 +130,7 @@ struct DownloadTransitionTests {
         case .closeOthers: "close others"
         case .replace(_, _, let source, let isJoining): "replace by \(source)\(isJoining ? " joining" : "")"
         case .interrupt: "interrupt"
-        case .goBack: "go back"
+        case .requestOwnURL: "go back"
         case .tick: "tick"
         case .restart: "restart"
         case .finish: "finish"
@@ -252,13 +252,13 @@ struct DownloadTransitionTests {
 
     private static let continuations: [(String, Event)] = [
         ("flushed: next", { machine, facts, _ in words(machine.flushed(0, .nextClaim, facts)) }),
-        ("flushed: dismiss", { machine, facts, _ in words(machine.flushed(0, .dismiss, facts)) }),
+        ("flushed: dismiss", { machine, facts, _ in words(machine.flushed(0, .closeConnection, facts)) }),
         ("disk full", { machine, facts, _ in words(machine.diskFailed(0, TransferError(.diskFull, "r"), facts)) }),
         (
             "part damaged",
             { machine, facts, _ in words(machine.diskFailed(0, TransferError(.remoteChanged, "r"), facts)) }
         ),
-        ("rest ended", { machine, facts, _ in words(machine.restEnded(0, facts)) }),
+        ("rest ended", { machine, facts, _ in words(machine.delayEnded(0, facts)) }),
         ("wait ended", { machine, facts, _ in words(machine.waitEnded(0, facts)) }),
         ("tick", { machine, facts, _ in words(machine.tick(.init(), facts)) }),
         ("tick sources", { machine, facts, _ in words(machine.tickSources(facts)) }),

@@ -9,7 +9,7 @@ struct DirectoryRightsTests {
     private static let user: UInt32 = 4_294_000_001
 
     @Test("a user is let through once, and her groups are not looked up again once her number says it")
-    func letThrough() throws {
+    func grantTraversal() throws {
         let place = try TemporaryDirectory()
         let directory = try Directory.open(root: place.path, subdirectory: "")
         guard directory.hasAccessControlLists else { return }
@@ -17,7 +17,7 @@ struct DirectoryRightsTests {
         var lookups = 0
         for _ in 0..<3 {
             #expect(
-                try directory.letThrough(Self.user) {
+                try directory.grantTraversal(Self.user) {
                     lookups += 1
                     return [Self.user]
                 })

@@ -47,7 +47,7 @@ struct MisbehavingServerTrial: Sendable, CustomStringConvertible {
     let life: Lie.Life
 
     static let turnstile = Turnstile(4)
-    static let patience = Duration.seconds(60)
+    static let timeout = Duration.seconds(60)
     /// The outcomes of all trials in this process.
     static let tally = Mutex<[String: Int]>([:])
 
@@ -161,7 +161,7 @@ struct MisbehavingServerTrial: Sendable, CustomStringConvertible {
         let request = download(liar, in: place, by: manager, resumeData)
         let isStuck = Atomic<Bool>(false)
         let watch = Task {
-            try await Task.sleep(for: Self.patience)
+            try await Task.sleep(for: Self.timeout)
             isStuck.store(true, ordering: .sequentiallyConsistent)
             request.cancel(keepingBytes: false)
         }

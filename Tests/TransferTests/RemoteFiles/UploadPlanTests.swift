@@ -6,7 +6,7 @@ import Testing
 struct UploadPlanTests {
     private let error = TransferError(.truncated, "cut")
     private let aside = UploadPlan.Step.storeAside(from: 0)
-    private var failure: UploadPlan.Step { .fail(error, leavesRest: false) }
+    private var failure: UploadPlan.Step { .fail(error, leavesRemains: false) }
 
     private func steps(of plan: UploadPlan = UploadPlan(), _ events: UploadPlan.Event...) -> [UploadPlan.Step] {
         var plan = plan
@@ -15,8 +15,8 @@ struct UploadPlanTests {
 
     /// A plan to continue an earlier attempt's rest of a file of 1,000,000 bytes.
     private var continued: UploadPlan {
-        var plan = UploadPlan(length: 1_000_000, hasRest: true)
-        plan.mayLeaveRest = true
+        var plan = UploadPlan(length: 1_000_000, hasRemains: true)
+        plan.mayLeaveRemains = true
         return plan
     }
 
@@ -54,14 +54,14 @@ struct UploadPlanTests {
         ]
         var plan = continued
         for event in whole { _ = plan.next(event) }
-        #expect(plan.next(.failed(.cancelled, begun: true)) == .fail(.cancelled, leavesRest: false))
+        #expect(plan.next(.failed(.cancelled, begun: true)) == .fail(.cancelled, leavesRemains: false))
     }
 
     @Test("where another attempt may follow, what is there stays for it, unless it is unwanted or changed")
     func leaves() {
         var plan = UploadPlan(length: 10)
-        plan.mayLeaveRest = true
-        #expect(steps(of: plan, .failed(error, begun: true)) == [aside, .fail(error, leavesRest: true)])
+        plan.mayLeaveRemains = true
+        #expect(steps(of: plan, .failed(error, begun: true)) == [aside, .fail(error, leavesRemains: true)])
         #expect(steps(of: plan, .failed(error, begun: false)) == [aside, failure])
         let changed = TransferError(.sourceChanged, "changed")
         #expect(steps(of: plan, .failed(changed, begun: true)) == [aside, .cleanUp(changed)])
@@ -75,7 +75,8 @@ struct UploadPlanTests {
             steps(
                 of: continued, .measured(700_000), .compared(size: 700_000), .done, .measured(1_000_000), .done)
                 == [
-                    .measureRest, .compareRest(from: from), .storeAside(from: 700_000), .measureWhole, .rename, .finish,
+                    .measureRest, .compareRemains(from: from), .storeAside(from: 700_000), .measureWhole, .rename,
+                    .finish,
                 ])
         #expect(steps(of: continued, .measured(5), .compared(size: 5)).last == .storeAside(from: 5))
         #expect(
@@ -99,8 +100,8 @@ struct UploadPlanTests {
 
     @Test("a rest that cannot be looked at now stays for later")
     func unreachable() {
-        #expect(steps(of: continued, .failed(error, begun: true)) == [.measureRest, .fail(error, leavesRest: true)])
+        #expect(steps(of: continued, .failed(error, begun: true)) == [.measureRest, .fail(error, leavesRemains: true)])
         #expect(
-            steps(of: continued, .measured(500), .failed(error, begun: true)).last == .fail(error, leavesRest: true))
+            steps(of: continued, .measured(500), .failed(error, begun: true)).last == .fail(error, leavesRemains: true))
     }
 }

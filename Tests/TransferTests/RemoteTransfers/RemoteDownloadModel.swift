@@ -4,7 +4,7 @@
 /// byte, and a server whose file may change. It performs every action without I/O.
 struct RemoteDownloadModel {
     enum Result: Equatable {
-        case finished, handedOver
+        case finished, switchedToMirrors
         case failed(TransferError.Code)
     }
 
@@ -220,7 +220,7 @@ struct RemoteDownloadModel {
             steps += 1
             exchange = .directory
         case .abort(let error): end(RemoteEnding(error: error, isLocal: true))
-        case .handOver: conclude(.handedOver)
+        case .switchToMirrors: conclude(.switchedToMirrors)
         case .complete: conclude(.finished)
         case .fail(let error): conclude(.failed(error.code))
         }

@@ -73,7 +73,7 @@ struct RemoteDownloadTransitionTests {
         case .confirm: "confirm"
         case .checkDirectory: "check directory"
         case .abort(let error): "abort \(error.code.rawValue)"
-        case .handOver(let error): "hand over \(error.code.rawValue)"
+        case .switchToMirrors(let error): "switch to mirrors \(error.code.rawValue)"
         case .complete: "complete"
         case .fail(let error): "fail \(error.code.rawValue)"
         }

@@ -150,7 +150,7 @@ struct RemoteExchangeModel {
         case .release(let pause): perform(machine.resume(after: pause))
         case .rest(let attempt):
             rests.remove(at: rests.firstIndex(of: attempt) ?? 0)
-            perform(machine.restEnded(attempt))
+            perform(machine.delayEnded(attempt))
         case .nudge(let attempt):
             nudges.removeAll { $0 == attempt }
             perform(machine.nudgeDue(attempt, now: now))

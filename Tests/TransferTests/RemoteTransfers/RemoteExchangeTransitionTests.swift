@@ -135,8 +135,8 @@ struct RemoteExchangeTransitionTests {
         ("resume", { words($0.resume(after: .suspended)) }),
         ("disk has room", { words($0.resume(after: .disk)) }),
         ("limit reached", { words($0.limitReached(70)) }),
-        ("rest ended", { words($0.restEnded(1)) }),
-        ("rest ended, too late", { words($0.restEnded(0)) }),
+        ("rest ended", { words($0.delayEnded(1)) }),
+        ("rest ended, too late", { words($0.delayEnded(0)) }),
         ("limits let pass", { words($0.limitsChecked(0)) }),
         ("limits delay", { words($0.limitsChecked(20)) }),
     ]

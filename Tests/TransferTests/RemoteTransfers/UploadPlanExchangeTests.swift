@@ -6,7 +6,7 @@ import Testing
 struct UploadPlanExchangeTests {
     private static let error = TransferError(.truncated, "r")
     private static let steps: [UploadPlan.Step] = [
-        .measureRest, .compareRest(from: 5), .storeAside(from: 0), .storeAside(from: 5), .measureWhole, .rename,
+        .measureRest, .compareRemains(from: 5), .storeAside(from: 0), .storeAside(from: 5), .measureWhole, .rename,
         .replace, .storeDirectly, .cleanUp(error),
     ]
 

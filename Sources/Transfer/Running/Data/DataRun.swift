@@ -28,9 +28,9 @@ final class DataRun: LoopRun, TransactionClient {
     /// The complete response that is stored or not once a delegate has decided, and its cache state.
     private var storing: (head: ResponseHead, caching: CachedExchange)?
 
-    private var overlooked: OverlookedBody?
+    private var discarded: DiscardedBody?
     /// The timer that ends a response whose body is discarded.
-    private var patience: Int?
+    private var discardTimer: Int?
 
     /// The largest capacity, in bytes, reserved in advance for a body of known length.
     private static let largestReserve: Int64 = 16 << 10
@@ -65,8 +65,8 @@ final class DataRun: LoopRun, TransactionClient {
         head = nil
         collected = []
         received = 0
-        endPatience()
-        overlooked = request.ignoresAnswerBody && task is UploadTask ? OverlookedBody() : nil
+        stopDiscardTimer()
+        discarded = request.ignoresAnswerBody && task is UploadTask ? DiscardedBody() : nil
         var contribution = Transaction.Contribution()
         let method = request.method.rawValue
         sendsBody = carriesBody(request)
@@ -247,7 +247,7 @@ final class DataRun: LoopRun, TransactionClient {
         if case .collect = task.sink, let length = head.contentLength {
             collected.reserveCapacity(Int(min(length, Self.largestReserve)))
         }
-        if overlooked != nil, !isWaitingToSend { beginPatience() }
+        if discarded != nil, !isWaitingToSend { startDiscardTimer() }
         return session.callbacks.decidesResponses(of: task) ? .ask : .receive
     }
 
@@ -281,7 +281,7 @@ final class DataRun: LoopRun, TransactionClient {
     }
 
     func didReceiveBody(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyDisposition {
-        if overlooked != nil { return overlook(bytes.count) }
+        if discarded != nil { return overlook(bytes.count) }
         let limit = transaction.request.maximumBodySize ?? .max
         guard received + Int64(bytes.count) <= limit else {
             return .refused(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
@@ -312,14 +312,14 @@ final class DataRun: LoopRun, TransactionClient {
         return .accepted
     }
 
-    var isWaitingToSend: Bool { overlooked != nil && sendsBody && !sender.isComplete }
+    var isWaitingToSend: Bool { discarded != nil && sendsBody && !sender.isComplete }
 
     private func overlook(_ count: Int) -> BodyDisposition {
         received += Int64(count)
         if let head, hasEndedEarly(head) { return .refused(answeredEarly(head)) }
-        if !isWaitingToSend, patience == nil { beginPatience() }
+        if !isWaitingToSend, discardTimer == nil { startDiscardTimer() }
         let sent = isWaitingToSend ? sender.sent : nil
-        switch overlooked?.pass(count, sent: sent) {
+        switch discarded?.pass(count, sent: sent) {
         case .goesOn, nil: return .accepted
         case .isEnough: return .refused(.cancelled)
         case .isTooMuch:
@@ -327,25 +327,25 @@ final class DataRun: LoopRun, TransactionClient {
         }
     }
 
-    private func beginPatience() {
+    private func startDiscardTimer() {
         let time = session.configuration.stallTimeout
-        patience = core.after(milliseconds: time > 0 ? time : OverlookedBody.patience) { [weak self] in
+        discardTimer = core.after(milliseconds: time > 0 ? time : DiscardedBody.longestDuration) { [weak self] in
             guard let self else { return }
-            patience = nil
-            overlooked?.end()
+            discardTimer = nil
+            discarded?.end()
             transaction.cancel()
         }
     }
 
-    private func endPatience() {
-        if let patience { core.cancelTimer(patience) }
-        patience = nil
+    private func stopDiscardTimer() {
+        if let discardTimer { core.cancelTimer(discardTimer) }
+        discardTimer = nil
     }
 
     // MARK: The end
 
     func didEnd(_ failure: TransferError?, of transaction: Transaction) {
-        endPatience()
+        stopDiscardTimer()
         let error = isSettled(in: failure) ? nil : failure
         if goesOn(after: error) { return }
         sender.stop()
@@ -356,8 +356,8 @@ final class DataRun: LoopRun, TransactionClient {
     /// Whether the failure can be ignored: the response's head was received, the request was sent completely, and only
     /// the discarded body is incomplete.
     private func isSettled(in failure: TransferError?) -> Bool {
-        guard let overlooked, let failure, head != nil, !isWaitingToSend else { return false }
-        return overlooked.isOver || failure.code.isBrokenConnection
+        guard let discarded, let failure, head != nil, !isWaitingToSend else { return false }
+        return discarded.isOver || failure.code.isBrokenConnection
     }
 
     private func complete(_ error: TransferError?) {

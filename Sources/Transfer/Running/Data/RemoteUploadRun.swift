@@ -13,7 +13,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     private let sender: BodySender
 
     private var plan: UploadPlan
-    private let rest: UploadRest
+    private let rest: UploadRemains
     /// The comparison of the partial upload with the file.
     private var comparison = UploadPlan.Event.Comparison.different
     private var isComplete = false
@@ -23,10 +23,10 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         self.file = file
         self.core = core
         session = task.session
-        rest = task.session.callbacks.uploadRest(of: task) ?? UploadRest()
+        rest = task.session.callbacks.uploadRemains(of: task) ?? UploadRemains()
         temporary = file.path.temporary(token: rest.token)
         sender = BodySender(task.body)
-        plan = UploadPlan(length: sender.length, hasRest: rest.isLeft)
+        plan = UploadPlan(length: sender.length, hasRemains: rest.isLeft)
         let run = RunReference(self, of: task)
         sender.moreToSend = { run.perform { $0.exchange.resume(after: .source) } }
     }
@@ -41,12 +41,12 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     private func perform(_ step: UploadPlan.Step) {
         switch step {
         case .finish: return end(nil)
-        case .fail(let error, let leavesRest):
-            rest.isLeft = leavesRest
+        case .fail(let error, let leavesRemains):
+            rest.isLeft = leavesRemains
             return end(error)
         // A cancelled task does not wait for the server.
         case .cleanUp(let error): if error.code == .cancelled { complete(error) }
-        case .compareRest(let offset): comparison = .equal(upTo: offset)
+        case .compareRemains(let offset): comparison = .equal(upTo: offset)
         case .measureRest, .storeAside, .measureWhole, .rename, .replace, .storeDirectly: break
         }
         let place = UploadPlan.Step.Place(
@@ -66,7 +66,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     /// Whether a later attempt can continue the partial upload. Only over SFTP does libcurl append to files without
     /// withholding information that the server needs (`CURLOPT_RESUME_FROM_LARGE`).
-    private var mayLeaveRest: Bool {
+    private var mayLeaveRemains: Bool {
         guard file.scheme == .sftp, sender.canBegin(at: 1) else { return false }
         return session.callbacks.mayRetry(task) ?? false
     }
@@ -100,7 +100,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     // MARK: The end
 
     func didEnd(_ ending: RemoteEnding) {
-        plan.mayLeaveRest = mayLeaveRest
+        plan.mayLeaveRemains = mayLeaveRemains
         perform(
             plan.next(
                 UploadPlan.Event(ending, of: plan.step, isSentWhole: sender.isComplete, comparison: comparison)))

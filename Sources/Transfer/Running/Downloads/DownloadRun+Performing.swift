@@ -10,11 +10,11 @@ extension DownloadRun {
         case .flush(let number, let continuation):
             guard let connection = connection(number), flush(connection) else { return }
             perform(machine.flushed(number, continuation, facts()))
-        case .rest(let number, let milliseconds):
-            timers.stopRest(number, core)
-            timers.rests[number] = core.after(milliseconds: milliseconds) { [unowned self] in
-                timers.rests[number] = nil
-                perform(machine.restEnded(number, facts()))
+        case .delayRequest(let number, let milliseconds):
+            timers.stopRequestDelay(number, core)
+            timers.requestDelays[number] = core.after(milliseconds: milliseconds) { [unowned self] in
+                timers.requestDelays[number] = nil
+                perform(machine.delayEnded(number, facts()))
                 checkInvariants("rest")
             }
         case .wait(let number, let milliseconds):
@@ -37,14 +37,14 @@ extension DownloadRun {
         case .replace(let old, let new, let source, let isJoining):
             replace(old, by: new, at: source, isJoining: isJoining)
         case .interrupt(let number): connection(number)?.transaction.cancel()
-        case .goBack(let number):
+        case .requestOwnURL(let number):
             guard let source = machine[number]?.source else { return }
             connection(number)?.transaction.restart(from: machine.sources[source].request)
         case .tick(let milliseconds): startTicking(milliseconds)
         case .restart(let number, let reason):
             guard let connection = connection(number) else { return }
             dropPart(for: connection, reason)
-            timers.stopRest(number, core)
+            timers.stopRequestDelay(number, core)
             connection.transaction.isQuiet = false
         case .finish(let number): finish(number)
         case .fail(let error): fail(error)
@@ -104,7 +104,7 @@ extension DownloadRun {
         let connection = connections.remove(at: index)
         let origin = connection.transaction.url?.origin
         connection.close()
-        timers.stopRest(number, core)
+        timers.stopRequestDelay(number, core)
         borrowed.giveBack(number, at: origin)
         task.progress.setConnections(connections.count)
     }
@@ -114,7 +114,7 @@ extension DownloadRun {
         connections.removeAll { $0.number != number }
         for other in others {
             other.close()
-            timers.stopRest(other.number, core)
+            timers.stopRequestDelay(other.number, core)
         }
         borrowed.giveBackAll()
         task.progress.setConnections(connections.count)
@@ -127,7 +127,7 @@ extension DownloadRun {
             machine.sources[source].request, beside: connection.transaction, number: new, client: self)
         add(transaction)
         connection.close()
-        timers.stopRest(old, core)
+        timers.stopRequestDelay(old, core)
         // The only connection is the task's own one, whatever it was borrowed for.
         borrowed.giveBackAll()
         transaction.isQuiet = false

@@ -69,9 +69,9 @@ final class DownloadRun: FileRun {
     /// - Parameters:
     ///   - error: the reason why that server is left.
     ///   - isSuspended: whether the task is.
-    func standIn(after error: TransferError, isSuspended: Bool) {
+    func startWithMirrors(after error: TransferError, isSuspended: Bool) {
         machine.isSuspended = isSuspended
-        let action = machine.standIn(after: error, facts())
+        let action = machine.startWithMirrors(after: error, facts())
         _ = openFirst(0)
         task.progress.setConnections(1)
         if machine.mayBeJoined(file.contents), file.count > 0 { file.join() }
@@ -235,22 +235,22 @@ struct DownloadTimers {
     /// The timer after which a server is requested from once more.
     var wait: Int?
     /// Timers of connections whose next request is delayed, by the connection's number.
-    var rests: [Int: Int] = [:]
+    var requestDelays: [Int: Int] = [:]
 
     mutating func stopTick(_ core: LoopCore) {
         if let tick { core.cancelTimer(tick) }
         tick = nil
     }
 
-    mutating func stopRest(_ number: Int, _ core: LoopCore) {
-        if let rest = rests.removeValue(forKey: number) { core.cancelTimer(rest) }
+    mutating func stopRequestDelay(_ number: Int, _ core: LoopCore) {
+        if let timer = requestDelays.removeValue(forKey: number) { core.cancelTimer(timer) }
     }
 
     mutating func stopAll(_ core: LoopCore) {
         stopTick(core)
         if let wait { core.cancelTimer(wait) }
         wait = nil
-        for rest in rests.values { core.cancelTimer(rest) }
-        rests = [:]
+        for timer in requestDelays.values { core.cancelTimer(timer) }
+        requestDelays = [:]
     }
 }

@@ -98,9 +98,9 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
                 // and find a file.
                 exchange.begin(RemoteStep(work: .fetch(from: 0), path: remote.path.asDirectory))
             case .abort(let error): exchange.cancel(error)
-            case .handOver(let error):
+            case .switchToMirrors(let error):
                 try writer.flush()
-                handOver(after: error)
+                switchToMirrors(after: error)
             case .complete: try complete()
             case .fail(let error): fail(error)
             }
@@ -164,7 +164,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
     // MARK: The end
 
     /// Has the request's mirrors go on in the place of the file server.
-    private func handOver(after error: TransferError) {
+    private func switchToMirrors(after error: TransferError) {
         machine.end()
         writer.release()
         let run = DownloadRun(task: task, core: core, file: file)
@@ -172,7 +172,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
         // The loop is about to release this run, and no other reference to it remains.
         withExtendedLifetime(self) {
             task.setRun(run, on: core)
-            run.standIn(after: error, isSuspended: isSuspended)
+            run.startWithMirrors(after: error, isSuspended: isSuspended)
         }
     }
 

@@ -41,14 +41,14 @@ extension StreamRun {
         let host = trustHost
         guard !certificates.chain.isEmpty else { return verdict(.untrusted(host)) }
         let shown = ServerTrust(host: host, certificates: certificates.chain, isChainValid: true)
-        func policys() -> TransferError? { trust.accepts(shown) ? nil : .untrusted(host) }
-        guard trust.asksDelegate else { return verdict(policys()) }
+        func policyDecision() -> TransferError? { trust.accepts(shown) ? nil : .untrusted(host) }
+        guard trust.asksDelegate else { return verdict(policyDecision()) }
         let challenge = AuthenticationChallenge(judging: shown, port: port, scheme: "tcp")
         question = { decision in
-            guard case .challenge(let disposition, _) = decision else { return verdict(policys()) }
+            guard case .challenge(let disposition, _) = decision else { return verdict(policyDecision()) }
             switch disposition {
             case .useCredential: verdict(nil)
-            case .performDefaultHandling: verdict(policys())
+            case .performDefaultHandling: verdict(policyDecision())
             case .cancelAuthenticationChallenge: verdict(.cancelled)
             case .rejectProtectionSpace: verdict(.untrusted(host))
             }

@@ -274,7 +274,7 @@ struct MirrorTests {
     }
 
     @Test("what a server stated stands after a mismatch, and a mirror that nothing vouches for is no file")
-    func standIn() async throws {
+    func startWithMirrors() async throws {
         let resource = Resource(size: 300_000)
         var wrong = resource
         wrong.wrongByte = 1000

@@ -4,14 +4,14 @@ import Curl
 /// and nothing waits for it.
 ///
 /// Used on the loop's thread only. Best effort: on a server that cannot be reached, the file remains.
-final class RestRemoval: RemoteRun, RemoteExchangeClient {
+final class RemainsRemoval: RemoteRun, RemoteExchangeClient {
     private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
     private let task: DataTask
     private let file: RemoteFile
-    private let rest: UploadRest
+    private let rest: UploadRemains
     private unowned let core: LoopCore
 
-    init(_ rest: UploadRest, task: DataTask, file: RemoteFile, core: LoopCore) {
+    init(_ rest: UploadRemains, task: DataTask, file: RemoteFile, core: LoopCore) {
         self.rest = rest
         self.task = task
         self.file = file
@@ -30,11 +30,11 @@ extension TaskSession {
     /// Starts the removal of an upload's remains.
     ///
     /// - Parameter task: the task of the last attempt, which has completed.
-    func remove(_ rest: UploadRest, of task: any SessionTask) {
+    func remove(_ rest: UploadRemains, of task: any SessionTask) {
         guard let task = task as? DataTask, let file = try? RemoteFile(task.originalRequest.url) else { return }
         rest.isLeft = false
         loop(for: task).post { core in
-            let removal = RestRemoval(rest, task: task, file: file, core: core)
+            let removal = RemainsRemoval(rest, task: task, file: file, core: core)
             task.setRun(removal, on: core)
             removal.start()
         }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The state shared by the attempts at one upload: whether a temporary file of an interrupted attempt exists on the
 /// file server.
-final class UploadRest: Sendable {
+final class UploadRemains: Sendable {
     /// The unique part of the temporary name.
     let token: String
     /// Whether an earlier request may have left a file under the temporary name.

@@ -1,6 +1,6 @@
 /// The byte accounting of a response body that is discarded because only the status matters. The body is read as long
 /// as that is cheaper than another connection.
-struct OverlookedBody {
+struct DiscardedBody {
     enum Verdict: Equatable {
         case goesOn
         /// The rest would cost more than another connection.
@@ -15,7 +15,7 @@ struct OverlookedBody {
     /// request.
     private static let largestEcho: Int64 = 4
     /// The time limit for the body in milliseconds if the session has no stall timeout.
-    static let patience: Int64 = 60_000
+    static let longestDuration: Int64 = 60_000
 
     /// The number of bytes received before the request was completely sent, and after that.
     private var early: Int64 = 0
