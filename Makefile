@@ -90,7 +90,7 @@ test-unit: setup
 test-integration: setup debug
 	$(integration)
 
-# One test at a time: ten times slower as they are, side by side they would wait for each other until their patience ends.
+# One test at a time: tests under a sanitizer are ten times slower, and would run into time limits side by side.
 test-tsan: setup
 	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp atexit_sleep_ms=0' DLD_STRESS_SECONDS=60 \
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'

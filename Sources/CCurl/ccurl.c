@@ -48,7 +48,8 @@ static void load_suffix_list(void) {
 
 long ccurl_public_suffix_length(const char *host) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (pthread_once(&once, load_suffix_list) != 0 || get_unregistrable_domain == NULL || suffix_list == NULL) return -1;
+    if (pthread_once(&once, load_suffix_list) != 0) return -1;
+    if (get_unregistrable_domain == NULL || suffix_list == NULL) return -1;
     const char *suffix = get_unregistrable_domain(suffix_list, host);
     return suffix == NULL ? 0 : (long)strlen(suffix);
 }

@@ -491,8 +491,8 @@ int creceiver_close(int receiver, int connection, uint32_t user) {
 int creceiver_report(int answers, struct creceiver_report_message *report) {
     ssize_t size = recv(answers, report, sizeof *report, MSG_DONTWAIT);
     if (size <= 0) return (int)size;
-    if (size == (ssize_t)sizeof *report && report->count >= 0 && report->count <= CRECEIVER_MOST_FILES && report->size >= 0
-        && report->size <= CRECEIVER_MOST_BYTES) {
+    if (size == (ssize_t)sizeof *report && report->count >= 0 && report->count <= CRECEIVER_MOST_FILES
+        && report->size >= 0 && report->size <= CRECEIVER_MOST_BYTES) {
         return 1;
     }
     errno = EPROTO;

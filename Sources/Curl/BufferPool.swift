@@ -17,7 +17,7 @@ package final class BufferPool {
     static let turn = 128
 
     /// The free buffers of one size.
-    private struct Shelf {
+    private struct SizeClass {
         var free: [UnsafeMutableRawBufferPointer] = []
         /// The number of buffers not taken since the turn began.
         var idle = 0
@@ -25,19 +25,19 @@ package final class BufferPool {
         var returned = 0
     }
 
-    /// The shelves, the smallest size first.
-    private var shelves: [Shelf]
+    /// The size classes, the smallest size first.
+    private var classes: [SizeClass]
 
     package init() {
-        shelves = Array(repeating: Shelf(), count: Self.sizeClass(of: Self.bufferSize) + 1)
+        classes = Array(repeating: SizeClass(), count: Self.sizeClass(of: Self.bufferSize) + 1)
     }
 
     deinit {
-        for shelf in shelves { for buffer in shelf.free { buffer.deallocate() } }
+        for sizeClass in classes { for buffer in sizeClass.free { buffer.deallocate() } }
     }
 
     /// The number of free buffers of all sizes.
-    var freeCount: Int { shelves.reduce(0) { $0 + $1.free.count } }
+    var freeCount: Int { classes.reduce(0) { $0 + $1.free.count } }
 
     /// Takes a buffer.
     ///
@@ -45,36 +45,36 @@ package final class BufferPool {
     ///   that even if `count` is.
     package func acquire(_ count: Int = bufferSize) -> UnsafeMutableRawBufferPointer {
         let sizeClass = Self.sizeClass(of: count)
-        guard let buffer = shelves[sizeClass].free.popLast() else {
+        guard let buffer = classes[sizeClass].free.popLast() else {
             return .allocate(byteCount: Self.size(of: sizeClass), alignment: 16)
         }
-        shelves[sizeClass].idle = min(shelves[sizeClass].idle, shelves[sizeClass].free.count)
+        classes[sizeClass].idle = min(classes[sizeClass].idle, classes[sizeClass].free.count)
         return buffer
     }
 
     /// - Parameter buffer: a buffer taken from a pool.
     package func release(_ buffer: UnsafeMutableRawBufferPointer) {
         let sizeClass = Self.sizeClass(of: buffer.count)
-        if shelves[sizeClass].free.count < max(Self.keptBuffers, Self.keptBytes / buffer.count) {
-            shelves[sizeClass].free.append(buffer)
+        if classes[sizeClass].free.count < max(Self.keptBuffers, Self.keptBytes / buffer.count) {
+            classes[sizeClass].free.append(buffer)
         } else {
             buffer.deallocate()
         }
-        shelves[sizeClass].returned += 1
-        if shelves[sizeClass].returned >= Self.turn { endTurn(of: sizeClass) }
+        classes[sizeClass].returned += 1
+        if classes[sizeClass].returned >= Self.turn { endTurn(of: sizeClass) }
     }
 
     /// Frees the buffers that were idle for the whole turn, so that a single peak in demand is not kept for ever.
     private func endTurn(of sizeClass: Int) {
         defer {
-            shelves[sizeClass].idle = shelves[sizeClass].free.count
-            shelves[sizeClass].returned = 0
+            classes[sizeClass].idle = classes[sizeClass].free.count
+            classes[sizeClass].returned = 0
         }
-        let idle = shelves[sizeClass].idle
+        let idle = classes[sizeClass].idle
         guard idle > 0 else { return }
         // The last buffer is taken first, so the idle ones are at the front.
-        for buffer in shelves[sizeClass].free.prefix(idle) { buffer.deallocate() }
-        shelves[sizeClass].free.removeFirst(idle)
+        for buffer in classes[sizeClass].free.prefix(idle) { buffer.deallocate() }
+        classes[sizeClass].free.removeFirst(idle)
     }
 
     /// Returns the index of the smallest size that has room for `count` bytes, or of the largest size.

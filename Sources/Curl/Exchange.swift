@@ -30,8 +30,8 @@ package final class Exchange {
     private var acknowledged: UInt64 = 0
     /// Whether the exchange has called its handler for bytes to send.
     private(set) var hasAskedForBytes = false
-    /// The state of the watchdog: see ``ForgottenExchange``.
-    var suspicion = ForgottenExchange()
+    /// The state of the watchdog: see ``StallWatch``.
+    var suspicion = StallWatch()
     /// Whether the peer has not sent TLS's close_notify. Set only for an exchange that ``watchesEndOfTLS()``, and never
     /// with a TLS library other than OpenSSL.
     package private(set) var lacksEndOfTLS = false

@@ -8,17 +8,17 @@ extension LoopCore {
     /// Schedules the watchdog while an exchange may stand still. A loop without exchanges, or with paused ones only, is
     /// not woken for it.
     func scheduleWatch() {
-        if deadlines.watch == nil { deadlines.watch = now.advanced(milliseconds: ForgottenExchange.interval) }
+        if deadlines.watch == nil { deadlines.watch = now.advanced(milliseconds: StallWatch.interval) }
     }
 
     func watchExchanges() {
         guard let due = deadlines.watch, due <= now else { return }
         deadlines.watch = nil
-        var verdicts: [(Exchange, ForgottenExchange.Verdict)] = []
+        var verdicts: [(Exchange, StallWatch.Verdict)] = []
         var isWatching = false
         for exchange in exchanges.values {
             if exchange.pausedDirections == 0 || !exchange.handler.holdsPause { isWatching = true }
-            guard now.milliseconds(since: exchange.activity.last) >= ForgottenExchange.timeout else { continue }
+            guard now.milliseconds(since: exchange.activity.last) >= StallWatch.timeout else { continue }
             let hasWork = standstill(of: exchange) != nil
             if hasWork, exchange.hasAskedForBytes, exchange.easy.isAnsweredInHTTP2() {
                 willFail(

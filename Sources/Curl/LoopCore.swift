@@ -194,7 +194,7 @@ package final class LoopCore {
         _ = ccurl_multi_set_timer_callback(multi.raw, nil, nil)  // as above
     }
 
-    /// Returns the time-out for epoll in milliseconds, −1 if nothing is due. libcurl's deadline thus needs no timer of
+    /// Returns the timeout for epoll in milliseconds, −1 if nothing is due. libcurl's deadline thus needs no timer of
     /// its own.
     private func timeout() -> Int32 {
         deadlines.waitEnd = nil

@@ -4,8 +4,8 @@ import CCurl
 package enum PublicSuffix {
     /// Returns the length of the public suffix at the end of a host name, in bytes.
     ///
-    /// The list is that of libpsl, with which libcurl is linked. It is read once, at the first call. Without a list, the
-    /// last label is the suffix.
+    /// The list is that of libpsl, with which libcurl is linked. It is read once, at the first call. Without a list,
+    /// the last label is the suffix.
     ///
     /// - Parameter host: A host name in lower case.
     package static func length(in host: String) -> Int {

@@ -13,7 +13,7 @@ struct DeniedAddressTests {
         #expect(task.state == .failed)
         #expect(task.error?.code == .addressNotAllowed)
         let message =
-            "the address 127.0.0.2 lies in the denied network 127.0.0.2/32 "
+            "the address 127.0.0.2 is in the denied network 127.0.0.2/32 "
             + "(`network.deny` of the daemon's configuration)"
         // For a list of digests or a Metalink, the message is prefixed with what the failure is about.
         #expect(task.error?.message.hasSuffix(message) == true, "\(task.error?.message ?? "")")

@@ -67,7 +67,7 @@ struct DropAuthorTests {
         #expect(added.succeeded, "\(added.error)")
         let own = fixture.daemon.path("\(Self.alice)/list")
         #expect(try await fixture.run(Self.alice, "mv", own, fixture.drop + "/x.yaml").succeeded)
-        try await fixture.expectRefused("x.yaml", "by others\\|daemon's user")
+        try await fixture.expectRefused("x.yaml", "other than its owner\\|daemon's user")
     }
 
     @Test("a file that others may write to is nobody's word")
@@ -78,7 +78,7 @@ struct DropAuthorTests {
         try fixture.daemon.directory.write("bob's", to: "secret")
         try #require(chown(path, Self.bob, 100) == 0 && chmod(path, 0o664) == 0)
         #expect(rename(path, fixture.drop + "/notes.yaml") == 0)
-        try await fixture.expectRefused("notes.yaml", "by others")
+        try await fixture.expectRefused("notes.yaml", "other than its owner")
     }
 
     @Test("nothing is moved into a directory of another user's, from where it could be dropped again")

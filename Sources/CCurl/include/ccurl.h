@@ -10,7 +10,7 @@
 void ccurl_keep_openssl_at_exit(void);
 
 // Returns the number of bytes of the public suffix at the end of a host name, such as 5 for www.example.co.uk, by the
-// Public Suffix List of libpsl, with which libcurl is linked. The name is in lower case. Returns -1 if there is no list.
+// Public Suffix List of libpsl, with which libcurl is linked. The name is in lower case. Returns -1 without a list.
 long ccurl_public_suffix_length(const char *host);
 
 // Returns the version of the loaded libcurl, such as 7.88.1.

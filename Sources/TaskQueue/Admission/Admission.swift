@@ -129,8 +129,9 @@ struct Admission {
             guard carries, !known.contains(address.hostKey) else { return }
             throw FieldError(
                 field: field, code: .permissionDenied,
-                message: "has another host, and the task has header fields, cookies, a form, a password, a proxy or a "
-                    + "key that its owner gave for the present host"
+                message:
+                    "may not name another host: the task would send it header fields, cookies, a form, a password, a "
+                    + "proxy's login or a key that its owner gave for the present host"
             )
         }
         let own = try TaskAddress(parsing: before.url).hostKey
@@ -159,7 +160,8 @@ struct Admission {
         } catch {
             throw FieldError(
                 field: field, code: .permissionDenied,
-                message: "of another user's upload can be changed only by a user who may upload its file")
+                message:
+                    "may be changed only by a user who may upload the file, because the upload belongs to another user")
         }
     }
 

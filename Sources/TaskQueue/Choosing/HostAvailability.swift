@@ -14,8 +14,8 @@ struct HostAvailability {
     private var unreachable: [Int64: Milliseconds] = [:]
     private static let unreachableLimit = 4_096
 
-    /// The delays requested by hosts since they were last written to the store, with their end.
-    private var requests: [Int64: (host: String, until: Milliseconds)] = [:]
+    /// The delays that hosts requested and that are not yet written to the store, with their end.
+    private var unsavedHolds: [Int64: (host: String, until: Milliseconds)] = [:]
     /// The minimum length of a requested delay that is stored, in milliseconds.
     private static let lastingHold: Milliseconds = 2_000
 
@@ -61,7 +61,7 @@ struct HostAvailability {
         if isOwn, retryAfter != nil, case let hold = breakers.requestedHold(of: host, now: now),
             hold >= Self.lastingHold
         {
-            requests[fingerprint] = (host, now + hold)
+            unsavedHolds[fingerprint] = (host, now + hold)
         }
         // The breakers forget hosts in favour of others when they are full.
         if names.count > 2 * HostCircuitBreakers.maximumHosts { names = names.filter { breakers.knows($0.value) } }
@@ -78,9 +78,9 @@ struct HostAvailability {
     /// Returns and clears the requested delays that are to be stored.
     ///
     /// - Parameter offset: the offset of the wall clock from the monotonic clock.
-    mutating func drainRequests(offset: Milliseconds) -> [HostHold] {
-        defer { requests.removeAll() }
-        return requests.map {
+    mutating func drainUnsavedHolds(offset: Milliseconds) -> [HostHold] {
+        defer { unsavedHolds.removeAll() }
+        return unsavedHolds.map {
             HostHold(fingerprint: $0.key, host: $0.value.host, until: $0.value.until.addingClamped(offset))
         }
     }
@@ -91,19 +91,21 @@ struct HostAvailability {
         if breakers.knows(hold.host) { names[hold.fingerprint] = hold.host }
     }
 
-    /// Opens a host that a user wants contacted now.
+    /// Ends the hold on a host because a user wants it contacted now.
     mutating func endHold(_ fingerprint: Int64) {
         unreachable[fingerprint] = nil
-        requests[fingerprint] = nil
+        unsavedHolds[fingerprint] = nil
         if let host = names.removeValue(forKey: fingerprint) { breakers.forget(host) }
     }
 
-    /// Returns the time until the host is contacted again by any task, in milliseconds.
+    /// Returns the remaining time of a hold after failures, or of one that the host requested, in milliseconds.
+    ///
+    /// - Returns: 0 for a host without a route and while a probe is under way, since their end is not known.
     func hold(of fingerprint: Int64, now: Milliseconds) -> Milliseconds {
         names[fingerprint].map { breakers.hold(of: $0, now: now) } ?? 0
     }
 
-    /// Whether no task of the host may start now.
+    /// Whether no task of the host may start now: it is on hold, has no route, or is being probed.
     func isOnHold(_ fingerprint: Int64, now: Milliseconds) -> Bool {
         if let until = unreachable[fingerprint], until > now { return true }
         guard let host = names[fingerprint] else { return false }

@@ -184,16 +184,17 @@ struct TaskChooser {
     private mutating func readTasks(
         excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) throws(StoreError) {
-        let closed = blockedHosts(now: now)
-        let lacking = window.lacking(closed: closed, isUrgentOnly: !slots.hasRoom, mayStart)
+        let blocked = blockedHosts(now: now)
+        let lacking = window.lacking(blocked: blocked, isUrgentOnly: !slots.hasRoom, mayStart)
         guard !lacking.isEmpty else { return }
         let excluded = excluding()
         let limit =
             !slots.hasRoom ? Self.urgentReadLimit : window.count > 8 ? Self.shortReadLimit : Self.readLimit
         for group in lacking {
             let tasks = try store.readyTasks(
-                of: group.id, limit: limit, excludingHosts: closed, excluding: excluded.union(window.ids(of: group.id)))
-            window.add(tasks, to: group.id, limit: limit, excludingHosts: closed)
+                of: group.id, limit: limit, excludingHosts: blocked, excluding: excluded.union(window.ids(of: group.id))
+            )
+            window.add(tasks, to: group.id, limit: limit, excludingHosts: blocked)
         }
     }
 
@@ -220,7 +221,7 @@ struct TaskChooser {
 
     /// Takes a place for a task that continues, ahead of all other tasks.
     ///
-    /// - Returns: `nil` where there is no slot, or the task's host is closed.
+    /// - Returns: `nil` where there is no slot, or the task's host is blocked.
     mutating func place(of work: TaskWork, now: Milliseconds) -> Place? {
         guard slots.hasRoom, slots.mayStart(work.hostFingerprint), !gate.isOnHold(work.hostFingerprint, now: now) else {
             return nil
@@ -280,8 +281,8 @@ struct TaskChooser {
         for hold in holds { gate.restore(hold, offset: offset, now: now) }
     }
 
-    /// Returns and clears the requested delays; see ``HostAvailability/drainRequests(offset:)``.
-    mutating func drainHolds(offset: Milliseconds) -> [HostHold] { gate.drainRequests(offset: offset) }
+    /// Returns and clears the requested delays; see ``HostAvailability/drainUnsavedHolds(offset:)``.
+    mutating func drainHolds(offset: Milliseconds) -> [HostHold] { gate.drainUnsavedHolds(offset: offset) }
 
     /// Records that the host sends data.
     mutating func recordResponse(of place: Place) {

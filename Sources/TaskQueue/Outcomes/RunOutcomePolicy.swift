@@ -60,8 +60,8 @@ struct RunOutcomePolicy {
         }
         if error.code == .cancelled {
             switch order {
-            case .pause: return conclusion(.pause, report, burns: false)
-            case .cancel, .remove: return conclusion(.cancel, report, burns: false)
+            case .pause: return conclusion(.pause, report, countsAttempt: false)
+            case .cancel, .remove: return conclusion(.cancel, report, countsAttempt: false)
             case .release, nil: return nil
             }
         }
@@ -74,11 +74,11 @@ struct RunOutcomePolicy {
         }
         if error.code == .partInUse {
             let until = now + min(Self.partProbe, policy.maximumDelay)
-            return conclusion(.park(.retry, until: until), report, error: error, burns: false)
+            return conclusion(.park(.retry, until: until), report, error: error, countsAttempt: false)
         }
         // The wait has no time limit. The task is released when its owner's quota has room.
         if error.code == .allowanceUsedUp {
-            return conclusion(.park(.quota, until: nil), report, error: error, burns: false)
+            return conclusion(.park(.quota, until: nil), report, error: error, countsAttempt: false)
         }
         if isOfDisk(error) { return waitingForDisk(report, error, using: &generator) }
         switch RetryClass(error) {
@@ -100,10 +100,10 @@ struct RunOutcomePolicy {
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
         case .whenNetworkChanges:
             let until = now + Self.networkDelay(policy)
-            return conclusion(.park(.network, until: until), report, error: error, burns: false)
+            return conclusion(.park(.network, until: until), report, error: error, countsAttempt: false)
         case .whenDiskHasRoom:
             let delay = min(Self.diskProbe, policy.maximumDelay)
-            return conclusion(.park(.diskFull, until: now + delay), report, error: error, burns: false)
+            return conclusion(.park(.diskFull, until: now + delay), report, error: error, countsAttempt: false)
         case .whenSystemRecovers:
             // The wait has no time limit. Its back-off continues from the preceding failures.
             let failures = min(failures(after: report), max(0, policy.attempts - 1))
@@ -141,7 +141,7 @@ struct RunOutcomePolicy {
     ) -> TaskConclusion? {
         guard report.transferred > 0 else {
             let until = now + min(Self.diskProbe, policy.maximumDelay)
-            return conclusion(.park(.disk, until: until), report, error: error, burns: false)
+            return conclusion(.park(.disk, until: until), report, error: error, countsAttempt: false)
         }
         let failures = min(failures(after: report), max(0, policy.attempts - 1))
         let delay = policy.delay(failures: failures, using: &generator)
@@ -149,7 +149,7 @@ struct RunOutcomePolicy {
         // the server.
         let isRefusal = error.code != .io || error.systemError == EROFS
         return conclusion(
-            .park(.disk, until: now + delay), report, error: error, failures: failures, burns: !isRefusal)
+            .park(.disk, until: now + delay), report, error: error, failures: failures, countsAttempt: !isRefusal)
     }
 
     /// Whether the error is one with which a host may refuse an additional connection.
@@ -186,7 +186,7 @@ struct RunOutcomePolicy {
 
     private func conclusion(
         _ event: TaskLifecycle.Event, _ report: Report, error: TransferError? = nil, failures: Int? = nil,
-        isVerified: Bool = false, burns: Bool = true
+        isVerified: Bool = false, countsAttempt: Bool = true
     ) -> TaskConclusion? {
         var lifecycle = record.lifecycle
         do throws(IllegalTransition) {
@@ -197,8 +197,8 @@ struct RunOutcomePolicy {
         }
         let before = isFurther(report) ? 0 : record.failures
         return TaskConclusion(
-            lifecycle: lifecycle, attempts: record.attempts + (burns ? report.attempts : 0),
-            failures: failures ?? (burns && error != nil ? before + 1 : before),
+            lifecycle: lifecycle, attempts: record.attempts + (countsAttempt ? report.attempts : 0),
+            failures: failures ?? (countsAttempt && error != nil ? before + 1 : before),
             error: error.map(Self.failure), verified: isVerified,
             finishedAt: lifecycle.state.isEnded ? now : nil)
     }

@@ -178,7 +178,7 @@ struct RequestMaker {
         request.mirrors = specification.mirrors
         request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - Self.lastAttempts)
         request.maximumRate = specification.limit
-        request.provesPlace = [.io, .permissionDenied].contains(record.error?.code)
+        request.checksDestinationFirst = [.io, .permissionDenied].contains(record.error?.code)
         var target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
             reservedSpace: directory.reserve(settings.minimumFree),

@@ -17,11 +17,11 @@ extension Scheduler {
     /// is not running.
     func statuses(of records: [TaskRecord]) -> [TaskStatus] {
         let now = clock.monotonic()
-        let closed = records.contains { $0.lifecycle.state == .queued } ? chooser.blockedHosts(now: now) : []
+        let blocked = records.contains { $0.lifecycle.state == .queued } ? chooser.blockedHosts(now: now) : []
         return records.map { record in
             guard record.lifecycle.state == .queued else { return TaskStatus(record) }
             // The result of a run is written to the store before the task leaves `running`.
-            guard let task = running[record.id] else { return status(ofReady: record, blockedHosts: closed, now: now) }
+            guard let task = running[record.id] else { return status(ofReady: record, blockedHosts: blocked, now: now) }
             task.activity.measure(task.progress.transferredBytes, now: now)
             return task.status(over: record, at: now)
         }

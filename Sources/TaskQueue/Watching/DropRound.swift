@@ -120,7 +120,7 @@ struct DropRound {
         case .stuck(let reason):
             delay(
                 name, identity, now,
-                "was processed but cannot be moved away; it is not queued again, and moving it is tried every minute",
+                "is queued but cannot be moved away; moving it is tried every minute, and it is not queued again",
                 reason)
         case .changed:
             forget(name)

@@ -91,14 +91,17 @@ extension Database {
         guard other != id else { return wrong("is the task itself") }
         guard next.head.owner == task.head.owner else { return wrong("task \(other) has another owner") }
         guard next.priority == task.priority else {
-            return wrong("task \(other) has another priority; the order is that within one (see set --priority)")
+            return wrong(
+                "task \(other) has another priority; tasks move within one priority (see dlctl set --priority)"
+            )
         }
         if let room = try room(before: next, leavingOut: id) { return .success(room) }
         for limit in Self.spreadSizes {
             try spread(before: next, leavingOut: id, limit: limit)
             if let room = try room(before: next, leavingOut: id) { return .success(room) }
         }
-        return wrong("there is no room before task \(other); move that one first")
+        return wrong(
+            "there is no position left before task \(other); move task \(other) elsewhere and back, then try again")
     }
 
     /// Returns a position between `next` and its predecessor in the group; `nil` if there is no gap.

@@ -73,8 +73,8 @@ extension Quota {
     func check(records bytes: Int64) throws(StoreError) {
         guard bytes > recordsPerOwner else { return }
         throw .quota(
-            "the records of one owner's tasks (URLs, header fields, cookies, forms and so on) may take up "
-                + "\(recordsPerOwner) bytes, and this would make them \(bytes); remove some, or raise "
+            "the tasks of one owner would need \(bytes) bytes in the database (URLs, header fields, cookies, forms and "
+                + "so on), more than the limit of \(recordsPerOwner) bytes; remove some tasks, or raise "
                 + "limits.records-per-owner")
     }
 }

@@ -47,9 +47,9 @@ extension Database {
     func check(entries bytes: Int64, within quota: Quota) throws {
         guard bytes > quota.entriesPerStagedBatch else { return }
         throw StoreError.quota(
-            "the entries of one queue file (URLs, header fields, cookies, forms and so on) may take up "
-                + "\(quota.entriesPerStagedBatch) bytes where it has a batch or keys, and these would take up "
-                + "\(bytes); divide it into several with a batch each")
+            "the entries of the queue file (URLs, header fields, cookies, forms and so on) need \(bytes) bytes, more "
+                + "than the limit of \(quota.entriesPerStagedBatch) bytes for a file with a batch or keys; divide it into "
+                + "several files with a batch each")
     }
 
     /// Checks an owner's uncommitted staged batches: all of them together are limited like the owner's tasks.

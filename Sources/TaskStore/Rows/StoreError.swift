@@ -49,7 +49,7 @@ extension StoreError: CustomStringConvertible {
         case .notADatabase(let path):
             "\(path) is not a database of dld; move it away or name another state directory"
         case .busy:
-            "another process holds the database; stop it and try again"
+            "another process has locked the database; stop it and try again"
         case .io(let message):
             "the database cannot be read or written (\(message)); check the disk and the state directory's permissions"
         case .unknownStagedBatch(let stagedBatch):

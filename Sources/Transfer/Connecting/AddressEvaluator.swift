@@ -92,6 +92,6 @@ extension TransferError {
     fileprivate static func denied(_ address: String, _ network: String, of host: String) -> TransferError {
         let isLiteral = host == address || host == "[\(address)]"
         let name = isLiteral ? address : "\(address) of \(host)"
-        return TransferError(.addressNotAllowed, "the address \(name) lies in the denied network \(network)")
+        return TransferError(.addressNotAllowed, "the address \(name) is in the denied network \(network)")
     }
 }

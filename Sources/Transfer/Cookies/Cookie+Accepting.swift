@@ -10,7 +10,7 @@ extension Cookie {
     /// - Returns: `nil` if the cookie is for another domain or a public suffix, is secure while the connection is not,
     ///   lacks what the prefix of its name promises, or has invalid or too long fields.
     init?(_ field: SetCookie, from origin: CookieOrigin, now: Int64) {
-        // Without the attribute `Domain`, and with that of a public suffix by itself, the cookie is for this host alone.
+        // Without the attribute `Domain`, or with that of a public suffix by itself, the cookie is for this host only.
         var domain = origin.host
         var includesSubdomains = false
         if let wanted = field.domain {
@@ -25,11 +25,11 @@ extension Cookie {
             path: field.path ?? origin.defaultPath, isSecure: field.isSecure, isHTTPOnly: field.isHTTPOnly,
             expires: Self.expiry(of: field, now: now))
         // The domain differs if the host begins with a dot, which no name does.
-        guard keepsPromise, self.domain == domain else { return nil }
+        guard satisfiesNamePrefix, self.domain == domain else { return nil }
     }
 
-    /// Returns whether a domain of a host is longer than the host's public suffix. An address has no domains, and a name
-    /// with a dot at its end has none that the list of suffixes knows.
+    /// Returns whether a domain of a host is longer than the host's public suffix. An address has no domains, and a
+    /// name with a dot at its end has none that the list of suffixes contains.
     private static func isAboveSuffix(_ domain: String, of host: String) -> Bool {
         !isAddress(host) && host.utf8.last != UInt8(ascii: ".")
             && domain.utf8.count > PublicSuffix.length(in: host)

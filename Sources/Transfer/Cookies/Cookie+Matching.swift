@@ -25,9 +25,9 @@ extension Cookie {
             || requested.dropFirst(own.count).first == UInt8(ascii: "/")
     }
 
-    /// Whether the cookie has the attributes that its name's prefix promises, `__Secure-` or `__Host-`. A cookie without
-    /// them is not sent, and not accepted from a server.
-    var keepsPromise: Bool {
+    /// Whether the cookie has the attributes that its name's prefix promises, `__Secure-` or `__Host-`. A cookie
+    /// without them is not sent, and not accepted from a server.
+    var satisfiesNamePrefix: Bool {
         let start = name.utf8.prefix(9).map(Self.lowercase)
         if start.elementsEqual("__secure-".utf8) { return isSecure }
         return !start.starts(with: "__host-".utf8) || isSecure && !includesSubdomains && path == "/"

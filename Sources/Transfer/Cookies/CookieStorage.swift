@@ -60,7 +60,7 @@ public final class CookieStorage: Sendable {
     /// Returns the cookies that a request to `origin` carries.
     func cookies(for origin: CookieOrigin, now: Int64) -> [Cookie] {
         let found = table.withLock { $0.cookies(for: origin.host, now: now) }.filter { cookie in
-            cookie.matches(path: origin.path) && (origin.isSecure || !cookie.isSecure) && cookie.keepsPromise
+            cookie.matches(path: origin.path) && (origin.isSecure || !cookie.isSecure) && cookie.satisfiesNamePrefix
         }
         return found.enumerated().sorted { left, right in
             let (ours, theirs) = (left.element.path.utf8.count, right.element.path.utf8.count)

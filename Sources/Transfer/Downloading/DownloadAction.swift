@@ -33,11 +33,11 @@ indirect enum DownloadAction {
     /// Calls ``DownloadStateMachine/waitEnded(_:_:)`` after so many milliseconds.
     case wait(Int, milliseconds: Int64)
     /// Asks the origin's limit for one connection more; ``DownloadStateMachine/limitAnswered(_:isGranted:_:)`` follows.
-    case borrow(ConnectionWish)
+    case borrow(ConnectionRequest)
     /// Gives back a connection that was borrowed and is not needed.
     case giveBack(Int)
     /// Creates an exchange for a new connection.
-    case open(ConnectionWish)
+    case open(ConnectionRequest)
     /// Checks whether to open more connections, up to this number.
     case grow(to: Int)
     /// Closes a connection; what it borrowed is given back.
@@ -64,7 +64,7 @@ indirect enum DownloadAction {
 }
 
 /// A connection that a download would like to have.
-struct ConnectionWish: Equatable {
+struct ConnectionRequest: Equatable {
     /// The purpose of the connection.
     enum Purpose: Equatable {
         /// A connection towards the number that ``ConnectionScaler`` wants.

@@ -126,8 +126,8 @@ extension DownloadStateMachine {
     /// - Parameter wanted: the source; absent, the best one.
     /// - Returns: `nil` where no source can be used.
     private func wish(
-        for purpose: ConnectionWish.Purpose, at wanted: Int? = nil, _ facts: DownloadFacts
-    ) -> ConnectionWish? {
+        for purpose: ConnectionRequest.Purpose, at wanted: Int? = nil, _ facts: DownloadFacts
+    ) -> ConnectionRequest? {
         var users: [Int: (count: Int, rate: Double)] = [:]
         for connection in connections {
             let known = users[connection.source] ?? (0, 0)
@@ -136,14 +136,14 @@ extension DownloadStateMachine {
         let (currentSource, isJoinable) = (currentSource, facts.part.isJoinable)
         let best = sources.best(at: facts.now, users: users) { isJoinable || $0.number == currentSource }
         guard let source = wanted ?? best?.number, let first = connections.first else { return nil }
-        return ConnectionWish(
+        return ConnectionRequest(
             number: lastNumber + 1, source: source, like: connections.first { $0.source == source }?.number,
             beside: first.number, purpose: purpose)
     }
 
     /// Opens a connection, where the origin's limit allows it and there are bytes for it.
     mutating func limitAnswered(
-        _ wish: ConnectionWish, isGranted: Bool, _ facts: DownloadFacts
+        _ wish: ConnectionRequest, isGranted: Bool, _ facts: DownloadFacts
     ) -> DownloadAction {
         if isEnded { return .none }
         guard isGranted else {

@@ -10,7 +10,8 @@ enum TransactionQuestion {
     ///
     /// - Parameters: the challenge, and the response that carries it.
     case challenge(Authorization.Demand, ResponseHead)
-    /// Whether the server is trusted. The exchange is aborted if the answer is not immediate.
+    /// Whether the server is trusted. The exchange is aborted if the answer is not immediate; a late consent sends the
+    /// request again.
     case trust(ServerTrust)
     /// The use of the final response, whose head the client has received.
     case response(ResponseHead)

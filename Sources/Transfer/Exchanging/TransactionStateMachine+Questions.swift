@@ -3,7 +3,7 @@ import Curl
 /// The events of questions to a delegate: redirects, authentication of the client, trust in the server, and the use of
 /// the response.
 extension TransactionStateMachine {
-    mutating func ask(_ question: TransactionQuestion, _ standing: ExchangeStanding) -> TransactionAction {
+    mutating func ask(_ question: TransactionQuestion, _ standing: ExchangeState) -> TransactionAction {
         questions += 1
         let pending = PendingQuestion(number: questions, question: question)
         state = .deciding(pending, standing)
@@ -58,7 +58,7 @@ extension TransactionStateMachine {
 
     private mutating func challengeAnswered(
         _ decision: Decision, _ demand: Authorization.Demand, _ head: ResponseHead, at url: CurlURL,
-        _ standing: ExchangeStanding
+        _ standing: ExchangeState
     ) -> TransactionAction {
         guard case .challenge(let disposition, let credential) = decision else {
             return deliver(head, at: url, standing)
@@ -91,7 +91,7 @@ extension TransactionStateMachine {
     }
 
     private mutating func trustAnswered(
-        _ decision: Decision, _ shown: ServerTrust, at url: CurlURL, _ standing: ExchangeStanding
+        _ decision: Decision, _ shown: ServerTrust, at url: CurlURL, _ standing: ExchangeState
     ) -> TransactionAction {
         guard case .challenge(let disposition, _) = decision else { return .evaluate(shown) }
         switch disposition {
@@ -105,7 +105,7 @@ extension TransactionStateMachine {
     /// Handles the verdict of the policy, with or without a question to the delegate before.
     mutating func trustEvaluated(_ shown: ServerTrust, isTrusted: Bool) -> TransactionAction {
         guard let url else { return .refuse }
-        let standing: ExchangeStanding
+        let standing: ExchangeState
         switch state {
         case .requested: standing = .inCallback
         case .deciding(let pending, let current):
@@ -119,7 +119,7 @@ extension TransactionStateMachine {
     }
 
     private mutating func trusted(
-        _ shown: ServerTrust, at url: CurlURL, _ standing: ExchangeStanding
+        _ shown: ServerTrust, at url: CurlURL, _ standing: ExchangeState
     ) -> TransactionAction {
         if case .inCallback = standing {
             state = .requested

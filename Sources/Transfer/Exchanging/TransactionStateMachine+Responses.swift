@@ -19,7 +19,7 @@ extension TransactionStateMachine {
     }
 
     /// Delivers the head of the final response to the client.
-    mutating func deliver(_ head: ResponseHead, at url: CurlURL, _ standing: ExchangeStanding) -> TransactionAction {
+    mutating func deliver(_ head: ResponseHead, at url: CurlURL, _ standing: ExchangeState) -> TransactionAction {
         connection.isHTTP1 = head.version.hasPrefix("1")
         state = .delivering(head, standing)
         return .deliverHead(head, url)

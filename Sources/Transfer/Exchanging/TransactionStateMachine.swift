@@ -26,9 +26,9 @@ struct TransactionStateMachine {
         /// The state before the head of the response is complete.
         case requested
         /// The state in which a delegate's decision is pending.
-        case deciding(PendingQuestion, ExchangeStanding)
+        case deciding(PendingQuestion, ExchangeState)
         /// The state in which the client handles the head of the final response, or a decision about it.
-        case delivering(ResponseHead, ExchangeStanding)
+        case delivering(ResponseHead, ExchangeState)
         /// The state in which the body is delivered to the client.
         case receiving
         /// The state in which the body is discarded.
@@ -41,7 +41,7 @@ struct TransactionStateMachine {
     }
 
     /// The state of the exchange while a decision about it is made.
-    enum ExchangeStanding {
+    enum ExchangeState {
         /// A callback of libcurl waits for the decision. A stored response waits in the same way.
         case inCallback
         /// The exchange is paused or, if its server is not trusted yet, being aborted.
@@ -156,7 +156,7 @@ struct TransactionStateMachine {
     }
 
     /// Aborts the exchange for a local reason.
-    mutating func abort(_ error: TransferError, _ standing: ExchangeStanding) -> TransactionAction {
+    mutating func abort(_ error: TransferError, _ standing: ExchangeState) -> TransactionAction {
         if case .ended = standing { return end(error) }
         if exchange.isStored { return end(error) }
         state = .failing(error)
@@ -165,7 +165,7 @@ struct TransactionStateMachine {
     }
 
     /// Discards the rest of the body.
-    mutating func discard(then continuation: Continuation, _ standing: ExchangeStanding) -> TransactionAction {
+    mutating func discard(then continuation: Continuation, _ standing: ExchangeState) -> TransactionAction {
         if case .ended = standing { return follow(continuation) }
         state = .discarding(then: continuation)
         return resumption(after: standing)
@@ -182,7 +182,7 @@ struct TransactionStateMachine {
     }
 
     /// Lets body bytes move again after a decision, unless there is another reason for the pause.
-    func resumption(after standing: ExchangeStanding) -> TransactionAction {
+    func resumption(after standing: ExchangeState) -> TransactionAction {
         if case .inCallback = standing, !exchange.isStored { return .proceed }
         return reasons.isEmpty ? .resume : .proceed
     }

@@ -97,9 +97,9 @@ public struct TransferRequest: Sendable {
         _modify { yield &fields.value.leavesFailingSource }
     }
     /// Whether to check that a file can be created before any request is sent. It is set after the disk failed.
-    package var provesPlace: Bool {
-        get { fields.value.provesPlace }
-        _modify { yield &fields.value.provesPlace }
+    package var checksDestinationFirst: Bool {
+        get { fields.value.checksDestinationFirst }
+        _modify { yield &fields.value.checksDestinationFirst }
     }
     /// The name of an upload's temporary file on a file server: letters, digits and `-`, at most 64 characters; `nil`
     /// for a random name. A later request of the same name replaces an earlier request's remainder, which nothing else
@@ -190,7 +190,7 @@ public struct TransferRequest: Sendable {
         var segments = Segments.automatic
         var mirrors: [String] = []
         var leavesFailingSource = false
-        var provesPlace = false
+        var checksDestinationFirst = false
         var uploadName: String?
         var ignoresAnswerBody = false
         var maximumRate: Int64?

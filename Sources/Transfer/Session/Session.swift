@@ -210,9 +210,9 @@ public final class Session: TaskSession {
         if isIdle { delegate.session(didFinishEvents: self) }
     }
 
-    private enum Entrance { case goes, waits, refused }
+    private enum AdmissionResult { case goes, waits, refused }
 
-    private func enter(_ task: any LoopTask) -> Entrance {
+    private func enter(_ task: any LoopTask) -> AdmissionResult {
         // The URL is parsed only if connections are limited.
         let host = configuration.limitsConnections ? (try? CurlURL(task.originalRequest.url))?.origin : nil
         return state.withLock { state in

@@ -33,7 +33,9 @@ extension DownloadFile {
             throw TransferError(.checksumMismatch, "nothing confirms that the mirror's file is the same")
         }
         if version.isJoined, !isJoinable {
-            throw TransferError(.remoteChanged, "bytes from several servers no longer have a digest")
+            throw TransferError(
+                .remoteChanged,
+                "the part has bytes of several servers, and the digest to check them with is no longer known")
         }
         guard known == nil else { return destination }
         let isKept = try settle(in: target)

@@ -68,7 +68,7 @@ final class DownloadFile {
             }
             // Check before a server is asked for bytes that could not be stored.
             if let target { try PartLock.checkFree(target.partName, in: target.directory) }
-            if target != nil, task.originalRequest.provesPlace { _ = try partForWriting() }
+            if target != nil, task.originalRequest.checksDestinationFirst { _ = try partForWriting() }
             return
         }
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
@@ -76,7 +76,7 @@ final class DownloadFile {
         else {
             session.callbacks.downloadTask(task, didRestartBecause: "the part file was changed")
             startOver()
-            if target != nil, task.originalRequest.provesPlace { _ = try partForWriting() }
+            if target != nil, task.originalRequest.checksDestinationFirst { _ = try partForWriting() }
             return
         }
         part = found

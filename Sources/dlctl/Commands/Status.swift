@@ -69,7 +69,8 @@ struct Status: DaemonCommand {
                 + (storage.owners.count > 1 ? " for user \(owner.owner)" : "")
         }
         let others = storage.owners.count - shown.count
-        if others > 0 { lines.append("less for each of \(Describe.count(others, "other user"))") }
+        if others == 1 { lines.append("1 other user uses less") }
+        if others > 1 { lines.append("\(others) other users use less each") }
         return lines
     }
 

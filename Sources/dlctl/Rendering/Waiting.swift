@@ -48,13 +48,15 @@ struct Waiting {
         case .scheduled where isReady: return "paused by the schedule\(until)"
         case .hostLimit:
             // A host that refused too often, or requested a delay, is not contacted for a while.
-            return delay(now).map { "host is on hold, next try\($0)" } ?? "host limit reached"
+            return delay(now).map { "host is on hold, next try\($0)" } ?? "waits for a free connection to its host"
         case .retry:
             let cause = error.map { Cause.phrase($0) } ?? "failed"
             let next = attempts.map { Self.ordinal($0 + 1) } ?? "next"
             return cause + (delay(now).map { ", \(next) try\($0)" } ?? "")
         case .scheduled:
-            return notBefore.map { isOneOfMany ? "start later, the first at \(clock($0))" : "starts at \(clock($0))" }
+            return notBefore.map {
+                isOneOfMany ? "not started yet, the first starts at \(clock($0))" : "starts at \(clock($0))"
+            }
                 ?? "starts later"
         case .network: return "waits for the network" + nextCheck(now)
         case .dependency: return follows.map { "after task \($0)" } ?? "after another task"

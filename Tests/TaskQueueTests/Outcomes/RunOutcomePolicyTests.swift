@@ -34,7 +34,7 @@ struct RunOutcomePolicyTests {
             .conclude(report, order: order, using: &generator)
     }
 
-    @Test("a part that another process has is waited for, and burns nothing")
+    @Test("a part that another process has is waited for, and countsAttempt nothing")
     func partInUse() throws {
         let outcome = try #require(Self.conclude(TransferError(.partInUse, "process 7 is at work on it")))
         #expect(outcome.lifecycle.reason == .retry && outcome.lifecycle.notBefore == Self.now + 10_000)
@@ -91,7 +91,7 @@ struct RunOutcomePolicyTests {
     }
 
     /// The error, the state, the reason, the code, and whether the attempt counts.
-    private static let table: [(TransferError, TaskState, TaskReason?, String, burns: Bool)] = [
+    private static let table: [(TransferError, TaskState, TaskReason?, String, countsAttempt: Bool)] = [
         (TransferError(.invalidRequest, "m"), .failed, nil, "invalid", true),
         (TransferError(.unknownHost, "m"), .waiting, .retry, "dns", true),
         (TransferError(.resolverUnavailable, "m"), .waiting, .network, "dns", false),
@@ -142,7 +142,7 @@ struct RunOutcomePolicyTests {
 
     @Test("every error leads to one lifecycle, one word and one count")
     func errors() throws {
-        for (error, state, reason, code, burns) in Self.table {
+        for (error, state, reason, code, countsAttempt) in Self.table {
             let conclusion = try #require(Self.conclude(error), "\(code)")
             #expect(conclusion.lifecycle.state == state, "\(code)")
             #expect(conclusion.lifecycle.reason == reason, "\(code)")
@@ -152,8 +152,8 @@ struct RunOutcomePolicyTests {
                         code: ErrorCode(rawValue: code),
                         message: code == "http-401" ? "m; give a login with --user or --header" : "m",
                         httpStatus: error.httpStatus))
-            #expect(conclusion.attempts == (burns ? 5 : 4), "\(code)")
-            #expect(conclusion.failures == (burns ? 3 : 2), "\(code)")
+            #expect(conclusion.attempts == (countsAttempt ? 5 : 4), "\(code)")
+            #expect(conclusion.failures == (countsAttempt ? 3 : 2), "\(code)")
             #expect(conclusion.finishedAt == (state == .failed ? Self.now : nil), "\(code)")
             #expect((conclusion.lifecycle.notBefore != nil) == (state == .waiting), "\(code)")
             if let until = conclusion.lifecycle.notBefore { #expect(until >= Self.now && until <= Self.now + 30_000) }
@@ -170,11 +170,11 @@ struct RunOutcomePolicyTests {
                 let cancelled = try #require(Self.conclude(error, order: order))
                 #expect(cancelled.lifecycle.state == .cancelled && cancelled.finishedAt == Self.now, "\(code)")
             }
-            #expect(Self.conclude(error, order: .release) == nil, "the daemon's end burns nothing")
+            #expect(Self.conclude(error, order: .release) == nil, "the daemon's end countsAttempt nothing")
         }
     }
 
-    @Test("a run that was stopped burns no attempt and has no error")
+    @Test("a run that was stopped countsAttempt no attempt and has no error")
     func stopped() throws {
         let stop = TransferError(.cancelled, "cancelled")
         for (order, state) in [
@@ -286,7 +286,7 @@ struct RunOutcomePolicyTests {
     }
 
     @Test(
-        "a place that became forbidden or read-only while bytes came burns no attempt",
+        "a place that became forbidden or read-only while bytes came countsAttempt no attempt",
         arguments: [
             TransferError(.permissionDenied, "m", systemError: EPERM), TransferError(.io, "m", systemError: EROFS),
         ])

@@ -48,7 +48,7 @@ struct SchedulerHostsTests {
             manual.advance(by: 1_000)
             return try await fixture.queue.counts(for: QueueFixture.me)[.completed] == ids.count
         }
-        #expect(try await fixture.status(ids[999]).attempts == 1, "what waits behind a host burns nothing")
+        #expect(try await fixture.status(ids[999]).attempts == 1, "what waits behind a host countsAttempt nothing")
     }
 
     @Test("Retry-After holds the whole host, and no other")

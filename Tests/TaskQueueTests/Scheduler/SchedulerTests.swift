@@ -254,7 +254,7 @@ struct SchedulerTests {
         #expect(server.requests().map(\.path) == ["/c", "/b", "/d", "/a"])
     }
 
-    @Test("the daemon's end burns no attempt, and the next life goes on from there")
+    @Test("the daemon's end countsAttempt no attempt, and the next life goes on from there")
     func stop() async throws {
         let server = try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
         let fixture = try await QueueFixture()

@@ -14,7 +14,7 @@ struct DeniedNamesBehindProxyTests {
     private let resource = Resource(size: 300_000)
     /// A list that contains 127.0.0.2 only.
     private static let second = [IPNetwork(ipv4: 0x7F00_0002, prefixLength: 32)]
-    private static let refusal = "the address 127.0.0.2 of inner.example lies in the denied network 127.0.0.2/32"
+    private static let refusal = "the address 127.0.0.2 of inner.example is in the denied network 127.0.0.2/32"
 
     init() throws { place = try Place() }
 
@@ -97,7 +97,7 @@ struct DeniedNamesBehindProxyTests {
         // Port 1 has no listener: the second attempt resolves the name again.
         let rebound = await error("http://rebound.example:1/f", by: manager)
         #expect(
-            rebound?.message == "the address 127.0.0.2 of rebound.example lies in the denied network 127.0.0.2/32")
+            rebound?.message == "the address 127.0.0.2 of rebound.example is in the denied network 127.0.0.2/32")
         #expect(retrier.asked.withLock { $0.map(\.code) } == [.cannotConnect, .addressNotAllowed])
         #expect(lookups.load(ordering: .relaxed) == 2)
         #expect(proxy.targets.allSatisfy { !$0.hasPrefix("127.0.0.2") })

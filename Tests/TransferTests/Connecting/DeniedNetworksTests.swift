@@ -50,7 +50,7 @@ struct DeniedNetworksTests {
         let url = "\(scheme)://u:p@127.0.0.1:\(server.port)/f"
         let error = await error(url, by: manager)
         #expect(error?.code == .addressNotAllowed)
-        #expect(error?.message == "the address 127.0.0.1 lies in the denied network 127.0.0.0/8")
+        #expect(error?.message == "the address 127.0.0.1 is in the denied network 127.0.0.0/8")
         let upload = await manager.upload(.data([1]), with: TransferRequest(url: url, method: .put)).outcome
         #expect(upload.result.error?.code == .addressNotAllowed)
         #expect(server.connectionsAccepted == 0)
@@ -78,7 +78,7 @@ struct DeniedNetworksTests {
         let manager = try manager(Self.second)
         let error = await error(server.url("/f"), by: manager)
         #expect(error?.code == .addressNotAllowed)
-        #expect(error?.message == "the address 127.0.0.2 lies in the denied network 127.0.0.2/32")
+        #expect(error?.message == "the address 127.0.0.2 is in the denied network 127.0.0.2/32")
         #expect(error.map { RetryClass($0) } == .never)
         #expect(inner.connectionsAccepted == 0)
     }
@@ -95,7 +95,7 @@ struct DeniedNetworksTests {
         // The first address has no listener at this port: the second attempt resolves the name again.
         let error = await error("http://rebound.example:\(inner.port)/f", by: manager)
         #expect(
-            error?.message == "the address 127.0.0.2 of rebound.example lies in the denied network 127.0.0.2/32")
+            error?.message == "the address 127.0.0.2 of rebound.example is in the denied network 127.0.0.2/32")
         #expect(retrier.asked.withLock { $0.map(\.code) } == [.cannotConnect, .addressNotAllowed])
         #expect(lookups.load(ordering: .relaxed) == 2)
         #expect(inner.connectionsAccepted == 0)
@@ -204,7 +204,7 @@ struct DeniedNetworksTests {
             #expect(error?.code == .addressNotAllowed)
             #expect(
                 error?.message
-                    == "the address 127.0.0.1 of the proxy 127.0.0.1 lies in the denied network 127.0.0.0/8")
+                    == "the address 127.0.0.1 of the proxy 127.0.0.1 is in the denied network 127.0.0.0/8")
         }
         #expect(proxy.connectionsAccepted == 0)
     }

@@ -70,7 +70,7 @@ struct DownloadTransitionTests {
         case .shared:
             machine.table?.put(0, on: part.front..<size)
             machine.update(0) { $0.end = Self.size }
-            let wish = ConnectionWish(number: 1, source: 0, like: 0, beside: 0, purpose: .single)
+            let wish = ConnectionRequest(number: 1, source: 0, like: 0, beside: 0, purpose: .single)
             _ = machine.limitAnswered(wish, isGranted: true, facts)
             facts.exchanges.append(ExchangeFacts(number: 1))
         case .reduced:

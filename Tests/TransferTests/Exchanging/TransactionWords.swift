@@ -37,7 +37,7 @@ extension TransactionQuestion {
     }
 }
 
-extension TransactionStateMachine.ExchangeStanding {
+extension TransactionStateMachine.ExchangeState {
     var words: String {
         switch self {
         case .inCallback: "now"

@@ -73,7 +73,7 @@ struct RemoteDownloadTransitionTests {
         case .confirm: "confirm"
         case .checkDirectory: "check directory"
         case .abort(let error): "abort \(error.code.rawValue)"
-        case .switchToMirrors(let error): "switch to mirrors \(error.code.rawValue)"
+        case .switchToMirrors(let error): "mirrors \(error.code.rawValue)"
         case .complete: "complete"
         case .fail(let error): "fail \(error.code.rawValue)"
         }
@@ -249,17 +249,17 @@ struct RemoteDownloadTransitionTests {
 
     /// The columns are the situations, in their order.
     private static let expectedSituations: [String] = [
-        "begin | find offset of nothing | find offset of 32M, timed | find offset of nothing | learn digest | learn digest | learn digest | learn digest | hand over checksum-mismatch | find offset of nothing",
+        "begin | find offset of nothing | find offset of 32M, timed | find offset of nothing | learn digest | learn digest | learn digest | learn digest | mirrors checksum-mismatch | find offset of nothing",
         "prepared | find offset of nothing | find offset of 32M, timed | find offset of nothing | find offset of 32M, timed | find offset of 32M, timed | find offset of 32M | find offset of 32M, timed | find offset of nothing | find offset of nothing",
-        "connect | fail connect | fail connect | hand over connect | fail connect | hand over connect | hand over connect | fail connect | hand over connect | fail connect",
-        "not-found | fail not-found | fail not-found | hand over not-found | hand over not-found | hand over not-found | hand over not-found | hand over not-found | hand over not-found | fail not-found",
-        "truncated | fail truncated | fail truncated | hand over truncated | fail truncated | hand over truncated | hand over truncated | fail truncated | hand over truncated | fail truncated",
-        "permission-denied | fail permission-denied | fail permission-denied | hand over permission-denied | hand over permission-denied | hand over permission-denied | hand over permission-denied | hand over permission-denied | hand over permission-denied | fail permission-denied",
+        "connect | fail connect | fail connect | mirrors connect | fail connect | mirrors connect | mirrors connect | fail connect | mirrors connect | fail connect",
+        "not-found | fail not-found | fail not-found | mirrors not-found | mirrors not-found | mirrors not-found | mirrors not-found | mirrors not-found | mirrors not-found | fail not-found",
+        "truncated | fail truncated | fail truncated | mirrors truncated | fail truncated | mirrors truncated | mirrors truncated | fail truncated | mirrors truncated | fail truncated",
+        "permission-denied | fail permission-denied | fail permission-denied | mirrors permission-denied | mirrors permission-denied | mirrors permission-denied | mirrors permission-denied | mirrors permission-denied | mirrors permission-denied | fail permission-denied",
         "remote-changed | drop, request 0M | drop, request 0M | drop, request 0M | drop, request 0M | drop, request 0M | drop, request 0M | drop, request 0M | drop, request 0M | drop, request 0M",
         "cancelled | fail cancelled | fail cancelled | fail cancelled | fail cancelled | fail cancelled | fail cancelled | fail cancelled | fail cancelled | fail cancelled",
         "too large, local | fail too-large | fail too-large | fail too-large | fail too-large | fail too-large | fail too-large | fail too-large | fail too-large | fail too-large",
-        "directory, listed | fail permission-denied | fail permission-denied | hand over permission-denied | hand over permission-denied | hand over permission-denied | hand over permission-denied | hand over permission-denied | hand over permission-denied | fail permission-denied",
-        "directory, not listed | fail connect | fail connect | hand over connect | fail connect | hand over connect | hand over connect | fail connect | hand over connect | fail connect",
+        "directory, listed | fail permission-denied | fail permission-denied | mirrors permission-denied | mirrors permission-denied | mirrors permission-denied | mirrors permission-denied | mirrors permission-denied | mirrors permission-denied | fail permission-denied",
+        "directory, not listed | fail connect | fail connect | mirrors connect | fail connect | mirrors connect | mirrors connect | fail connect | mirrors connect | fail connect",
     ]
 
     // MARK: Single rules

@@ -38,7 +38,7 @@ import Testing
     func scheduled() {
         let cause = DaemonStatus.Cause(reason: "scheduled", code: nil, message: nil, tasks: 2, notBefore: 9)
         let lines = Self.status(waiting: 2, .init(counted: 2, causes: [cause]))
-        #expect(lines.contains("  waiting    2: start later, the first at (9)"))
+        #expect(lines.contains("  waiting    2: not started yet, the first starts at (9)"))
     }
 
     @Test("a part of the waiting tasks is called a part")
@@ -63,7 +63,7 @@ import Testing
         let several = (0..<7).map { DaemonStatus.Storage.Owner(owner: 1000 + $0, bytes: 7 << 20) }
         let lines = Self.status(storage: .init(limit: 8 << 20, owners: several))
         #expect(lines.contains("             7.0 MiB of 8.0 MiB for user 1004"), "\(lines)")
-        #expect(lines.contains("             less for each of 2 other users"))
+        #expect(lines.contains("             2 other users use less each"))
         #expect(!Self.status(storage: .init(limit: nil, owners: several)).contains { $0.contains("on disk") })
     }
 }

@@ -33,7 +33,7 @@ import Testing
         #expect(Self.words(.waiting, .scheduled) == "starts at at 25000")
         #expect(Self.words(.waiting, .dependency, until: nil, after: 4) == "after task 4")
         #expect(Self.words(.waiting, .dependency, until: nil) == "after another task")
-        #expect(Self.words(.queued, .hostLimit, until: nil) == "host limit reached")
+        #expect(Self.words(.queued, .hostLimit, until: nil) == "waits for a free connection to its host")
         #expect(Self.words(.queued, .hostLimit) == "host is on hold, next try in 15 s")
         #expect(Self.words(.queued, nil) == "queued")
     }

@@ -83,7 +83,7 @@ extension DownloadRun {
 
     // MARK: Connections
 
-    private func open(_ wish: ConnectionWish) {
+    private func open(_ wish: ConnectionRequest) {
         guard let other = connection(wish.like ?? wish.beside) else { return }
         let transaction =
             wish.like == nil

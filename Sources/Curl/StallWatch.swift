@@ -3,11 +3,11 @@
 ///
 /// A value without a clock. Two checks in a row have to find the same standstill, since bytes may arrive at the very
 /// moment of a check.
-struct ForgottenExchange {
+struct StallWatch {
     enum Verdict: Equatable {
         case none
         /// An internal fault: libcurl must process the exchange at once.
-        case kick
+        case resume
         /// A repeated fault: the exchange must end with an error, so that it is retried.
         case end
     }
@@ -16,13 +16,13 @@ struct ForgottenExchange {
     static let timeout: Int64 = 2_000
     /// The time between two checks, in milliseconds.
     static let interval: Int64 = 1_000
-    /// The most kicks in one standstill before the exchange is ended.
-    private static let kickLimit = 2
+    /// The most resumptions in one standstill before the exchange is ended.
+    private static let resumptionLimit = 2
 
     /// The time of the last activity when the standstill was first seen.
     private var seen: MonotonicTime?
-    /// The number of kicks since that activity.
-    private var kicks = 0
+    /// The number of resumptions since that activity.
+    private var resumptions = 0
 
     /// - Parameters:
     ///   - lastActivity: the time at which a byte was last received or sent, or a pause ended.
@@ -30,15 +30,15 @@ struct ForgottenExchange {
     mutating func look(lastActivity: MonotonicTime, hasWork: Bool) -> Verdict {
         guard hasWork else {
             seen = nil
-            kicks = 0
+            resumptions = 0
             return .none
         }
         guard seen == lastActivity else {
             seen = lastActivity
-            kicks = 0
+            resumptions = 0
             return .none
         }
-        kicks += 1
-        return kicks > Self.kickLimit ? .end : .kick
+        resumptions += 1
+        return resumptions > Self.resumptionLimit ? .end : .resume
     }
 }
