@@ -13,11 +13,11 @@ struct StallWatchTests {
         #expect(exchange.look(lastActivity: then.advanced(milliseconds: 1), hasWork: true) == .none)
     }
 
-    @Test("a standstill that two looks find is kicked, and ended where kicking does not help")
-    func kickAndEnd() {
+    @Test("a standstill that two looks find is resumed, and ended where that does not help")
+    func resumeAndEnd() {
         var exchange = StallWatch()
         let verdicts = (0..<4).map { _ in exchange.look(lastActivity: then, hasWork: true) }
-        #expect(verdicts == [.none, .kick, .kick, .end])
+        #expect(verdicts == [.none, .resume, .resume, .end])
     }
 
     @Test("without work between two looks the standstill begins anew")
@@ -26,6 +26,6 @@ struct StallWatchTests {
         #expect(exchange.look(lastActivity: then, hasWork: true) == .none)
         #expect(exchange.look(lastActivity: then, hasWork: false) == .none)
         #expect(exchange.look(lastActivity: then, hasWork: true) == .none)
-        #expect(exchange.look(lastActivity: then, hasWork: true) == .kick)
+        #expect(exchange.look(lastActivity: then, hasWork: true) == .resume)
     }
 }
