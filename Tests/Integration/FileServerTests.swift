@@ -64,7 +64,8 @@ struct FileServerTests {
             try source(daemon), other.replacing("ftp://", with: "ftp://ann:open%20sesame@"))
         #expect(try await daemon.settled(id).state == .completed)
         #expect(try daemon.task(id).url == other)
-        let refused = try await daemon.upload(try source(daemon), other.replacing("ftp://", with: "ftp://ann:mistaken@"))
+        let refused = try await daemon.upload(
+            try source(daemon), other.replacing("ftp://", with: "ftp://ann:mistaken@"))
         let status = try await daemon.settled(refused)
         #expect(status.state == .paused && status.reason == .auth && status.error?.code == .permissionDenied)
         #expect(!daemon.log.contains("sesame") && !daemon.log.contains("mistaken"))
