@@ -64,7 +64,8 @@ printf 'module CLinux { header "%s" export * }\n' "$root/Sources/CLinux/include/
 
 newer() { [ ! -e "$1" ] || [ -n "$(find "${@:2}" -newer "$1" -print -quit)" ]; }
 flags=(-O -g -sanitize=fuzzer,address -parse-as-library -swift-version 6 -package-name dld
-    -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility)
+    -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility
+    -enable-upcoming-feature InternalImportsByDefault)
 if newer "$work/modules/HTTPTypes.swiftmodule" "$checkouts"/swift-http-types/Sources/HTTPTypes/*.swift "$0"; then
     (cd "$work" && "$swiftc" -O -g -sanitize=fuzzer,address -parse-as-library -swift-version 5 -suppress-warnings \
         -whole-module-optimization -module-name HTTPTypes -package-name http-types \
