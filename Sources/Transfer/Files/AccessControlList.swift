@@ -1,5 +1,5 @@
 import CLinux
-package import Glibc
+import Glibc
 
 /// A POSIX access control list (acl(5)) in the format of the kernel's extended attribute.
 package struct AccessControlList: Sendable, Equatable {
@@ -32,7 +32,7 @@ package struct AccessControlList: Sendable, Equatable {
     package init(_ entries: [Entry]) { self.entries = entries }
 
     /// Creates the list that is equivalent to a file mode.
-    package init(mode: mode_t) {
+    package init(mode: UInt32) {
         entries = [
             Entry(.owner, UInt16(mode >> 6 & 7)), Entry(.owningGroup, UInt16(mode >> 3 & 7)),
             Entry(.other, UInt16(mode & 7)),
@@ -142,8 +142,8 @@ package struct AccessControlList: Sendable, Equatable {
     }
 
     /// The mode bits that correspond to the list. The group bits are those of the mask, if there is one.
-    package var mode: mode_t {
-        func bits(_ tag: Tag) -> mode_t? { entries.first { $0.tag == tag }.map { mode_t($0.permissions) & 7 } }
+    package var mode: UInt32 {
+        func bits(_ tag: Tag) -> UInt32? { entries.first { $0.tag == tag }.map { UInt32($0.permissions) & 7 } }
         let group = bits(.mask) ?? bits(.owningGroup) ?? 0
         return (bits(.owner) ?? 0) << 6 | group << 3 | (bits(.other) ?? 0)
     }
