@@ -1,6 +1,6 @@
 /// The memory of a task's values, from which any field is read without copying the others.
 ///
-/// It is valid only during the call that passes it.
+/// Valid only during the call that passes it.
 struct TaskMemory {
     /// The address of the common values, a ``TaskSpecification``.
     let task: UnsafeRawPointer

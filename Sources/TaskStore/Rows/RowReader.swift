@@ -5,7 +5,7 @@ import TaskModel
 /// A reader that validates the types of a row's values. A value of the wrong type is an error, while GRDB's own
 /// conversion would end the process.
 ///
-/// It reads the columns from SQLite itself, which takes a fraction of the time of GRDB's generic conversion.
+/// Reads the columns from SQLite itself, which takes a fraction of the time of GRDB's generic conversion.
 struct RowReader {
     /// The statement, which stands at the row.
     private let handle: OpaquePointer
