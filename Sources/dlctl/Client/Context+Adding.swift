@@ -82,8 +82,6 @@ extension Context {
 
     /// Writes a note that is not an error to standard error.
     private func writeNote(_ note: String) {
-        let errors = Output(STDERR_FILENO)
-        errors.line(Escape.visible(note))
-        errors.flush()
+        Output.note(Escape.visible(note))
     }
 }

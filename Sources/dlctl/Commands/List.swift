@@ -73,9 +73,7 @@ struct List: DaemonCommand {
         if let note = isEmpty
             ? (filter == TaskFilter() ? "no tasks" : "no matching tasks") : Self.note(expired: expired)
         {
-            let errors = Output(STDERR_FILENO)
-            errors.line(note)
-            errors.flush()
+            Output.note(note)
         }
     }
 

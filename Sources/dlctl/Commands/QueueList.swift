@@ -35,9 +35,7 @@ struct QueueList: DaemonCommand {
             [Escape.visible($0.batch), $0.outcome?.rawValue ?? "open", Self.done($0), Describe.counts($0.tasks)]
         }
         guard rows.isEmpty else { return table.page(rows).forEach(context.output.line) }
-        let errors = Output(STDERR_FILENO)
-        errors.line("no batches")
-        errors.flush()
+        Output.note("no batches")
     }
 
     /// Returns the progress of a batch as `1.2 GiB of 4.0 GiB`, or without the total if it is unknown or reached.

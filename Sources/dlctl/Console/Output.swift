@@ -51,12 +51,17 @@ final class Output {
         buffer.removeAll(keepingCapacity: true)
     }
 
+    /// Writes one line to standard error at once.
+    static func note(_ text: String) {
+        let errors = Output(STDERR_FILENO)
+        errors.line(text)
+        errors.flush()
+    }
+
     private func abandon(_ code: Int32) -> Never {
         Terminal.showCursor()
         if code != EPIPE, descriptor != STDERR_FILENO {
-            let errors = Output(STDERR_FILENO)
-            errors.line("dlctl: cannot write to standard output: \(SystemText.error(code))")
-            errors.flush()
+            Self.note("dlctl: cannot write to standard output: \(SystemText.error(code))")
         }
         exit(code == EPIPE ? 128 + SIGPIPE : ExitStatus.failed.rawValue)
     }
