@@ -3,7 +3,8 @@ import CCurl
 /// The watchdog, which finds exchanges that have work but do not proceed.
 ///
 /// libcurl 7.88 loses wake-ups in several places, and a fault in this program would look the same: a transfer stands
-/// still until a time-out. Each such case counts as an internal fault, is reported once, and libcurl is made to process the exchange.
+/// still until a timeout. Each such case counts as an internal fault and is reported once. libcurl is then made to
+/// process the exchange.
 extension LoopCore {
     /// Schedules the watchdog while an exchange may stand still. A loop without exchanges, or with paused ones only, is
     /// not woken for it.

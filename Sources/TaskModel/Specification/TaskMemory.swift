@@ -15,6 +15,8 @@ struct TaskMemory {
 
 extension TaskMemory {
     /// The default values. Unlike other memory, theirs is always valid.
+    ///
+    /// `nonisolated(unsafe)`: the memory is written here only, and never released.
     nonisolated(unsafe) static let defaults: TaskMemory = {
         let task = UnsafeMutablePointer<TaskSpecification>.allocate(capacity: 1)
         task.initialize(to: TaskSpecification(url: ""))

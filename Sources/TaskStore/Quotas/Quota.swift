@@ -48,8 +48,8 @@ extension Database {
         guard bytes > quota.entriesPerStagedBatch else { return }
         throw StoreError.quota(
             "the entries of the queue file (URLs, header fields, cookies, forms and so on) need \(bytes) bytes, more "
-                + "than the limit of \(quota.entriesPerStagedBatch) bytes for a file with a batch or keys; divide it into "
-                + "several files with a batch each")
+                + "than the limit of \(quota.entriesPerStagedBatch) bytes for a file with a batch or keys; divide it "
+                + "into several files with a batch each")
     }
 
     /// Checks an owner's uncommitted staged batches: all of them together are limited like the owner's tasks.

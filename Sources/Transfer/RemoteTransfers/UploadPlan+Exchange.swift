@@ -9,7 +9,7 @@ extension UploadPlan.Step {
         /// The length of the whole file in bytes, if known.
         var length: Int64?
         /// Whether an earlier request may have left a file under the temporary name.
-        var mayHaveRest = false
+        var mayHaveRemains = false
     }
 
     /// Returns the step with the server; `nil` if the upload ends.
@@ -23,7 +23,7 @@ extension UploadPlan.Step {
             // Remove the old file instead of overwriting it: an interrupted earlier attempt may still be writing to it.
             return RemoteStep(
                 work: .store(length: place.length, from: 0), path: temporary,
-                commandsBefore: place.mayHaveRest ? [removal] : [],
+                commandsBefore: place.mayHaveRemains ? [removal] : [],
                 commandsAfter: temporary.sizeQuestion + temporary.renaming(to: path))
         case .storeAside(let offset):
             return RemoteStep(work: .store(length: place.length, from: offset), path: temporary)

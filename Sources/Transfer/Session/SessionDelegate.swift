@@ -99,7 +99,7 @@ public final class SessionDelegate: TaskCallbacks {
 
     func mayRetry(_ task: any SessionTask) -> Bool? { self[task]?.mayBeTriedAgain }
 
-    func uploadRemains(of task: any SessionTask) -> UploadRemains? { (self[task] as? UploadRequest)?.rest }
+    func uploadRemains(of task: any SessionTask) -> UploadRemains? { (self[task] as? UploadRequest)?.remains }
 
     /// Returns whether a closure decides on the task's redirects.
     func decidesRedirects(of task: any SessionTask) -> Bool {

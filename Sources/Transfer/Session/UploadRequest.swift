@@ -5,14 +5,14 @@ import HTTPTypes
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
     private let form: FormBody?
-    let rest: UploadRemains
+    let remains: UploadRemains
 
     init(
         _ intention: Result<TransferRequest, TransferError>, body: RequestBody, progress: TransferProgress,
         manager: SessionManager
     ) {
         form = nil
-        rest = UploadRemains(name: (try? intention.get())?.uploadName)
+        remains = UploadRemains(name: (try? intention.get())?.uploadName)
         super.init(
             intention, body: { body }, delegate: UploadTaskDelegate(progress: progress), progress: progress,
             manager: manager, isUpload: true)
@@ -23,7 +23,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         manager: SessionManager
     ) {
         self.form = form
-        rest = UploadRemains(name: (try? intention.get())?.uploadName)
+        remains = UploadRemains(name: (try? intention.get())?.uploadName)
         super.init(
             intention, body: { form.body }, delegate: UploadTaskDelegate(progress: progress), progress: progress,
             manager: manager, isUpload: true)
@@ -52,6 +52,6 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 
     override func cleanUp() {
         form?.finish()
-        if rest.isLeft, let task { session.remove(rest, of: task) }
+        if remains.isLeft, let task { session.remove(remains, of: task) }
     }
 }

@@ -10,10 +10,10 @@ struct UploadPlanExchangeTests {
         .replace, .storeDirectly, .cleanUp(error),
     ]
 
-    private func steps(_ url: String, mayHaveRest: Bool) throws -> [String] {
+    private func steps(_ url: String, mayHaveRemains: Bool) throws -> [String] {
         let path = try RemoteFile(url).path
         let place = UploadPlan.Step.Place(
-            path: path, temporary: path.temporary(token: "t"), length: 9, mayHaveRest: mayHaveRest)
+            path: path, temporary: path.temporary(token: "t"), length: 9, mayHaveRemains: mayHaveRemains)
         return Self.steps.map { step in
             guard let remote = step.remoteStep(place) else { return "-" }
             let work =
@@ -34,7 +34,7 @@ struct UploadPlanExchangeTests {
     @Test("the commands of each step over FTP")
     func ftp() throws {
         #expect(
-            try steps("ftp://h/f", mayHaveRest: true) == [
+            try steps("ftp://h/f", mayHaveRemains: true) == [
                 "look .f.dld-t.tmp [] []", "fetch 5 .f.dld-t.tmp [] []",
                 "store 9 from 0 .f.dld-t.tmp [*DELE .f.dld-t.tmp] "
                     + "[*SIZE .f.dld-t.tmp, RNFR .f.dld-t.tmp, RNTO f]",
@@ -48,7 +48,7 @@ struct UploadPlanExchangeTests {
     @Test("the commands of each step over SFTP")
     func sftp() throws {
         #expect(
-            try steps("sftp://h/f", mayHaveRest: false) == [
+            try steps("sftp://h/f", mayHaveRemains: false) == [
                 "look /.f.dld-t.tmp [] []", "fetch 5 /.f.dld-t.tmp [] []",
                 "store 9 from 0 /.f.dld-t.tmp [] [rename \"/.f.dld-t.tmp\" \"/f\"]",
                 "store 9 from 5 /.f.dld-t.tmp [] []", "look /.f.dld-t.tmp [] []",

@@ -281,7 +281,7 @@ final class DataRun: LoopRun, TransactionClient {
     }
 
     func didReceiveBody(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyDisposition {
-        if discarded != nil { return overlook(bytes.count) }
+        if discarded != nil { return discard(bytes.count) }
         let limit = transaction.request.maximumBodySize ?? .max
         guard received + Int64(bytes.count) <= limit else {
             return .refused(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
@@ -314,7 +314,7 @@ final class DataRun: LoopRun, TransactionClient {
 
     var isWaitingToSend: Bool { discarded != nil && sendsBody && !sender.isComplete }
 
-    private func overlook(_ count: Int) -> BodyDisposition {
+    private func discard(_ count: Int) -> BodyDisposition {
         received += Int64(count)
         if let head, hasEndedEarly(head) { return .refused(answeredEarly(head)) }
         if !isWaitingToSend, discardTimer == nil { startDiscardTimer() }

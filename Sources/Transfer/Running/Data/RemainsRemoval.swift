@@ -8,18 +8,18 @@ final class RemainsRemoval: RemoteRun, RemoteExchangeClient {
     private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
     private let task: DataTask
     private let file: RemoteFile
-    private let rest: UploadRemains
+    private let remains: UploadRemains
     private unowned let core: LoopCore
 
-    init(_ rest: UploadRemains, task: DataTask, file: RemoteFile, core: LoopCore) {
-        self.rest = rest
+    init(_ remains: UploadRemains, task: DataTask, file: RemoteFile, core: LoopCore) {
+        self.remains = remains
         self.task = task
         self.file = file
         self.core = core
     }
 
     func start() {
-        let removal = file.path.temporary(token: rest.token).removal(mayFail: true)
+        let removal = file.path.temporary(token: remains.token).removal(mayFail: true)
         exchange.begin(RemoteStep(work: .command, commandsBefore: [removal], isCleanUp: true))
     }
 
@@ -30,11 +30,11 @@ extension TaskSession {
     /// Starts the removal of an upload's remains.
     ///
     /// - Parameter task: the task of the last attempt, which has completed.
-    func remove(_ rest: UploadRemains, of task: any SessionTask) {
+    func remove(_ remains: UploadRemains, of task: any SessionTask) {
         guard let task = task as? DataTask, let file = try? RemoteFile(task.originalRequest.url) else { return }
-        rest.isLeft = false
+        remains.isLeft = false
         loop(for: task).post { core in
-            let removal = RemainsRemoval(rest, task: task, file: file, core: core)
+            let removal = RemainsRemoval(remains, task: task, file: file, core: core)
             task.setRun(removal, on: core)
             removal.start()
         }

@@ -13,7 +13,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     private let sender: BodySender
 
     private var plan: UploadPlan
-    private let rest: UploadRemains
+    private let remains: UploadRemains
     /// The comparison of the partial upload with the file.
     private var comparison = UploadPlan.Event.Comparison.different
     private var isComplete = false
@@ -23,10 +23,10 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         self.file = file
         self.core = core
         session = task.session
-        rest = task.session.callbacks.uploadRemains(of: task) ?? UploadRemains()
-        temporary = file.path.temporary(token: rest.token)
+        remains = task.session.callbacks.uploadRemains(of: task) ?? UploadRemains()
+        temporary = file.path.temporary(token: remains.token)
         sender = BodySender(task.body)
-        plan = UploadPlan(length: sender.length, hasRemains: rest.isLeft)
+        plan = UploadPlan(length: sender.length, hasRemains: remains.isLeft)
         let run = RunReference(self, of: task)
         sender.moreToSend = { run.perform { $0.exchange.resume(after: .source) } }
     }
@@ -42,7 +42,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         switch step {
         case .finish: return end(nil)
         case .fail(let error, let leavesRemains):
-            rest.isLeft = leavesRemains
+            remains.isLeft = leavesRemains
             return end(error)
         // A cancelled task does not wait for the server.
         case .cleanUp(let error): if error.code == .cancelled { complete(error) }
@@ -50,7 +50,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         case .measureRest, .storeAside, .measureWhole, .rename, .replace, .storeDirectly: break
         }
         let place = UploadPlan.Step.Place(
-            path: file.path, temporary: temporary, length: sender.length, mayHaveRest: rest.mayBeThere)
+            path: file.path, temporary: temporary, length: sender.length, mayHaveRemains: remains.mayBeThere)
         guard let remote = step.remoteStep(place) else { return }
         if case .store(_, let offset) = remote.work {
             do throws(TransferError) {
@@ -115,7 +115,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         guard !isComplete else { return }
         isComplete = true
         sender.stop()
-        if error == nil { rest.isLeft = false }
+        if error == nil { remains.isLeft = false }
         session.resources.networkEnded()
         session.complete(task, error)
     }
