@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -23,15 +24,125 @@ static void find_get_shutdown(void) {
     get_shutdown = (int (*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get_shutdown");
 }
 
-int ccurl_has_tls_ended(CURL *easy) {
+// Returns OpenSSL's session of the handle's connection; NULL without TLS or with another TLS library.
+static const void *tls_session(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;
-    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return -1;
-    if (session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return -1;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return NULL;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+
+int ccurl_has_tls_ended(CURL *easy) {
+    const void *session = tls_session(easy);
+    if (session == NULL) return -1;
     // Resolved once only, because this function is called while bytes are received.
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (pthread_once(&once, find_get_shutdown) != 0 || get_shutdown == NULL) return -1;
     const int received = 2;  // SSL_RECEIVED_SHUTDOWN, SSL_get_shutdown(3)
-    return (get_shutdown(session->internals) & received) != 0;
+    return (get_shutdown(session) & received) != 0;
+}
+
+// OpenSSL has no headers on a system that only builds with libcurl; these are its declarations.
+static struct {
+    const void *(*verified_chain)(const void *ssl);
+    const void *(*sent_chain)(const void *ssl);
+    int (*count)(const void *stack);
+    void *(*value)(const void *stack, int index);
+    int (*encode)(const void *certificate, unsigned char **to);
+    void *(*decode)(void **certificate, const unsigned char **from, long length);
+    void (*release)(void *certificate);
+    int (*check_issued)(void *issuer, void *subject);
+    int (*check_authority)(void *certificate);
+    int (*verify)(void *certificate, void *key);
+    void *(*key)(const void *certificate);
+    int is_complete;
+} x509;
+
+static void find_x509(void) {
+    const struct { const char *name; void **function; } functions[] = {
+        {"SSL_get0_verified_chain", (void **)&x509.verified_chain},
+        {"SSL_get_peer_cert_chain", (void **)&x509.sent_chain},
+        {"OPENSSL_sk_num", (void **)&x509.count},
+        {"OPENSSL_sk_value", (void **)&x509.value},
+        {"i2d_X509", (void **)&x509.encode},
+        {"d2i_X509", (void **)&x509.decode},
+        {"X509_free", (void **)&x509.release},
+        {"X509_check_issued", (void **)&x509.check_issued},
+        {"X509_check_ca", (void **)&x509.check_authority},
+        {"X509_verify", (void **)&x509.verify},
+        {"X509_get0_pubkey", (void **)&x509.key},
+    };
+    x509.is_complete = 1;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        *functions[i].function = dlsym(RTLD_DEFAULT, functions[i].name);
+        if (*functions[i].function == NULL) x509.is_complete = 0;
+    }
+}
+
+static int take_certificate(const void *certificate, ccurl_certificate_handler handler, void *context) {
+    const int length = x509.encode(certificate, NULL);
+    if (length <= 0) return 0;
+    unsigned char *bytes = malloc((size_t)length);
+    if (bytes == NULL) return 0;
+    unsigned char *end = bytes;
+    const int written = x509.encode(certificate, &end);
+    if (written == length) (void)handler(context, bytes, (size_t)length);  // returns nothing
+    free(bytes);
+    return written == length;
+}
+
+// Whether one certificate is that of an authority which signed the other. Dates are not checked.
+static int has_issued(void *issuer, void *subject) {
+    const int x509_v_ok = 0;
+    if (x509.check_issued(issuer, subject) != x509_v_ok || x509.check_authority(issuer) < 1) return 0;
+    void *key = x509.key(issuer);
+    return key != NULL && x509.verify(subject, key) == 1;
+}
+
+static int find_functions(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    return pthread_once(&once, find_x509) == 0 && x509.is_complete;
+}
+
+int ccurl_copy_verified_chain(CURL *easy, ccurl_certificate_handler handler, void *context) {
+    const void *session = tls_session(easy);
+    if (session == NULL || !find_functions()) return 0;
+    const void *chain = x509.verified_chain(session);
+    const int count = chain == NULL ? 0 : x509.count(chain);
+    for (int i = 0; i < count; i++) {
+        if (!take_certificate(x509.value(chain, i), handler, context)) return 0;
+    }
+    return count > 0;
+}
+
+int ccurl_copy_linked_chain(
+    CURL *easy, const struct ccurl_bytes *extra, size_t extra_count, ccurl_certificate_handler handler,
+    void *context) {
+    const void *session = tls_session(easy);
+    if (session == NULL || !find_functions()) return 0;
+    const void *sent = x509.sent_chain(session);
+    const int sent_count = sent == NULL ? 0 : x509.count(sent);
+    if (sent_count <= 0) return 0;
+    void *current = x509.value(sent, 0);
+    int is_complete = take_certificate(current, handler, context);
+    // A chain is not longer than its candidates, so that two that issued each other end the search.
+    for (int length = 1; is_complete && length < sent_count; length++) {
+        void *issuer = NULL;
+        for (int i = 1; i < sent_count && issuer == NULL; i++) {
+            void *candidate = x509.value(sent, i);
+            if (candidate != current && has_issued(candidate, current)) issuer = candidate;
+        }
+        if (issuer == NULL) break;
+        current = issuer;
+        is_complete = take_certificate(current, handler, context);
+    }
+    for (size_t i = 0; is_complete && i < extra_count; i++) {
+        const unsigned char *bytes = extra[i].bytes;
+        void *candidate = x509.decode(NULL, &bytes, (long)extra[i].length);
+        if (candidate == NULL) continue;
+        if (has_issued(candidate, current)) is_complete = take_certificate(candidate, handler, context);
+        x509.release(candidate);
+    }
+    return is_complete;
 }
 
 // libpsl has no headers on a system that only builds with libcurl; these are its declarations.
@@ -52,6 +163,21 @@ long ccurl_public_suffix_length(const char *host) {
     if (get_unregistrable_domain == NULL || suffix_list == NULL) return -1;
     const char *suffix = get_unregistrable_domain(suffix_list, host);
     return suffix == NULL ? 0 : (long)strlen(suffix);
+}
+
+char *ccurl_ascii_host(const char *host) {
+    // libcurl's own conversion (CURLU_PUNYCODE) reads the name in the encoding of the process's locale. libidn2 has no
+    // headers on a system that only builds with libcurl; this is its declaration.
+    static const int nfc_input = 1, nontransitional = 8;  // IDN2_NFC_INPUT, IDN2_NONTRANSITIONAL
+    int (*look_up)(const uint8_t *, uint8_t **, int) =
+        (int (*)(const uint8_t *, uint8_t **, int))dlsym(RTLD_DEFAULT, "idn2_lookup_u8");
+    void (*release)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "idn2_free");
+    uint8_t *found = NULL;
+    if (look_up == NULL || release == NULL) return NULL;
+    if (look_up((const uint8_t *)host, &found, nfc_input | nontransitional) != 0 || found == NULL) return NULL;
+    char *copy = strdup((const char *)found);
+    (void)release(found);  // returns nothing
+    return copy;
 }
 
 int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[16]) {

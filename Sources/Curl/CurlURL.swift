@@ -1,8 +1,10 @@
 import CCurl
+import Glibc
 
 /// A URL as libcurl itself parses it. If a second parser validated it, the two could disagree on its meaning.
 package struct CurlURL: Sendable, Equatable {
-    /// The full, normalised URL.
+    /// The full, normalised URL, in ASCII: other characters are percent-encoded, and those of the host converted as IDNA
+    /// says (RFC 5891).
     package let text: String
     /// The scheme, in lower case.
     package let scheme: String
@@ -21,11 +23,11 @@ package struct CurlURL: Sendable, Equatable {
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { throw CurlError(CURLE_URL_MALFORMAT) }
         guard let handle = curl_url() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
         defer { curl_url_cleanup(handle) }
-        let spaces: UInt32 = 1 << 7  // CURLU_URLENCODE: a redirect's target may hold spaces
+        let text = Self.isPercentEncoded(text) ? text : Self.percentEncoded(text)
         if let base, curl_url_set(handle, CURLUPART_URL, base.text, 0) != CURLUE_OK {
             throw CurlError(CURLE_URL_MALFORMAT)
         }
-        guard curl_url_set(handle, CURLUPART_URL, text, base == nil ? 0 : spaces) == CURLUE_OK else {
+        guard curl_url_set(handle, CURLUPART_URL, text, 0) == CURLUE_OK else {
             throw CurlError(CURLE_URL_MALFORMAT)
         }
         // A fragment is for the client only (RFC 9110, section 4.2.5).
@@ -37,6 +39,13 @@ package struct CurlURL: Sendable, Equatable {
             guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
             defer { curl_free(text) }
             return String(cString: text)
+        }
+        if let host = part(CURLUPART_HOST), !host.utf8.allSatisfy({ $0 < 0x80 }) {
+            guard let ascii = ccurl_ascii_host(host) else { throw CurlError(CURLE_URL_MALFORMAT) }
+            defer { free(ascii) }
+            guard curl_url_set(handle, CURLUPART_HOST, ascii, 0) == CURLUE_OK else {
+                throw CurlError(CURLE_URL_MALFORMAT)
+            }
         }
         let defaultPort = UInt32(CURLU_DEFAULT_PORT)
         guard let whole = part(CURLUPART_URL), let scheme = part(CURLUPART_SCHEME), let host = part(CURLUPART_HOST),

@@ -82,6 +82,7 @@ package final class Resolver: Sendable {
     /// - Returns: the cached addresses; `nil` if there are none.
     package func cached(_ host: String) -> [String]? {
         if Self.isAddress(host) { return [host] }
+        if Self.isLoopbackName(host) { return ["127.0.0.1", "::1"] }
         let now = MonotonicTime.now()
         return state.withLock { state in
             guard let entry = state.known[host], now < entry.until else { return nil }
@@ -162,6 +163,12 @@ package final class Resolver: Sendable {
         var space = in6_addr()
         if host.hasPrefix("[") { return true }
         return inet_pton(AF_INET, host, &space) == 1 || inet_pton(AF_INET6, host, &space) == 1
+    }
+
+    /// Whether a name lies beneath `localhost`. Such names always mean this machine (RFC 6761, section 6.3).
+    package static func isLoopbackName(_ host: String) -> Bool {
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        return name.lowercased().hasSuffix(".localhost")
     }
 
     // The values of EAI_NODATA and EAI_ADDRFAMILY, which glibc's header defines only with _GNU_SOURCE.

@@ -75,9 +75,54 @@ struct CurlURLTests {
         "what is no URL is refused",
         arguments: [
             "", "example.org/f", "http://", "http://example.org:99999/", "http://example.org:x/",
-            "http://exa mple.org/", "http://example.org/a b", "nonsense://example.org/", "://example.org",
+            "http://exa mple.org/", "nonsense://example.org/", "://example.org",
         ])
     func garbage(text: String) {
         #expect(throws: CurlError.self) { try CurlURL(text) }
+    }
+
+    @Test(
+        "characters that a request must not contain are percent-encoded as UTF-8 (WHATWG URL Standard)",
+        arguments: [
+            ("http://h/q?x=ä", "/q?x=%C3%A4"), ("http://h/a b", "/a%20b"),
+            ("http://h/ü/€?ß", "/%C3%BC/%E2%82%AC?%C3%9F"),
+            ("http://h/q?a b", "/q?a%20b"), ("http://h/<\"`{}^>", "/%3C%22%60%7B%7D%5E%3E"),
+            ("http://h/q?<\"'`{}^>", "/q?%3C%22%27`{}^%3E"), ("http://h/it's", "/it's"),
+            ("http://h/日本", "/%E6%97%A5%E6%9C%AC"),
+            ("  http://h/a  ", "/a"), ("http://h/a%20b%2f", "/a%20b%2f"), ("http://h/a?b?c=1&d=[1]", "/a?b?c=1&d=[1]"),
+            ("http://h/😀", "/%F0%9F%98%80"), ("http://h/a#ä b", "/a"), ("http://h/|a|", "/|a|"),
+        ])
+    func percentEncoding(text: String, target: String) throws {
+        let url = try CurlURL(text)
+        #expect(url.target == target)
+        #expect(try CurlURL(url.text) == url, "an encoded URL stays as it is")
+    }
+
+    @Test("a redirect's target is percent-encoded too, relative or absolute")
+    func encodedRedirects() throws {
+        let base = try CurlURL("http://h/dir/file")
+        #expect(try CurlURL("/a b?ä", relativeTo: base).target == "/a%20b?%C3%A4")
+        #expect(try CurlURL("ä:b", relativeTo: base).target == "/dir/%C3%A4:b")
+        #expect(try CurlURL("?x y", relativeTo: base).target == "/dir/file?x%20y")
+        #expect(try CurlURL("//k/ü", relativeTo: base).text == "http://k/%C3%BC")
+        #expect(try CurlURL("https://k/ü", relativeTo: base).text == "https://k/%C3%BC")
+    }
+
+    @Test(
+        "host names beyond ASCII are converted as IDNA says",
+        arguments: [
+            ("http://bücher.example/", "xn--bcher-kva.example"),
+            ("http://BÜCHER.example:8080/", "xn--bcher-kva.example"),
+            ("http://faß.example/", "xn--fa-hia.example"), ("http://例え.テスト/", "xn--r8jz45g.xn--zckzah"),
+            ("http://user:pä@bücher.example/", "xn--bcher-kva.example"),
+        ])
+    func internationalHosts(text: String, host: String) throws {
+        let url = try CurlURL(text)
+        #expect(url.host == host && url.text.utf8.allSatisfy { $0 < 0x80 })
+    }
+
+    @Test("user and password may contain characters beyond ASCII")
+    func encodedUserInformation() throws {
+        #expect(try CurlURL("ftp://ü:p w@h/f").text == "ftp://%C3%BC:p%20w@h/f")
     }
 }

@@ -163,6 +163,21 @@ struct ResolverTests {
         let addresses = try Resolver.system("localhost").get()
         #expect(addresses.contains("127.0.0.1") || addresses.contains("::1"))
     }
+
+    @Test(
+        "names beneath localhost mean this machine and are not looked up (RFC 6761)",
+        arguments: ["a.localhost", "A.B.LOCALHOST", "a.localhost."])
+    func loopbackNames(name: String) {
+        let resolver = Resolver { _ in .failure(.unknownName) }
+        #expect(resolver.cached(name) == ["127.0.0.1", "::1"])
+    }
+
+    @Test(
+        "names that only end like localhost are looked up",
+        arguments: ["localhost", "alocalhost", "a.localhost.example"])
+    func otherNames(name: String) {
+        #expect(Resolver { _ in .failure(.unknownName) }.cached(name) == nil)
+    }
 }
 
 extension Result {

@@ -116,6 +116,28 @@ static inline struct curl_certinfo *ccurl_get_certificates(CURL *easy) {
     return curl_easy_getinfo(easy, CURLINFO_CERTINFO, &certificates) == CURLE_OK ? certificates : NULL;
 }
 
+// Converts a host name in UTF-8 to its ASCII form (RFC 5891, with the mapping of UTS 46). Returns NULL if the name is
+// invalid, or if libcurl was built without libidn2; otherwise the caller frees the result.
+char *ccurl_ascii_host(const char *host);
+
+struct ccurl_bytes {
+    const unsigned char *bytes;
+    size_t length;
+};
+
+// Receives the DER encoding of one certificate.
+typedef void (*ccurl_certificate_handler)(void *context, const unsigned char *bytes, size_t length);
+
+// Passes on the chain that OpenSSL verified in the TLS handshake of this handle's connection: the server's own
+// certificate first, its root last. Returns 0 if there is none: for a resumed TLS session, or another TLS library.
+int ccurl_copy_verified_chain(CURL *easy, ccurl_certificate_handler handler, void *context);
+
+// Passes on the certificates that the server sent as far as each issued the one before it, and those of `extra` (DER)
+// that issued the last one. Signatures are verified, dates are not. Returns 0 if OpenSSL is not in use.
+int ccurl_copy_linked_chain(
+    CURL *easy, const struct ccurl_bytes *extra, size_t extra_count, ccurl_certificate_handler handler,
+    void *context);
+
 static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }

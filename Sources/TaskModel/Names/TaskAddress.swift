@@ -11,7 +11,7 @@ public struct TaskAddress: Sendable, Equatable {
     /// The host in lower case. An IPv6 address keeps its brackets.
     public let host: String
     public let port: Int
-    /// The URL exactly as given.
+    /// The URL as given, without spaces at its ends. The engine percent-encodes it (WHATWG URL Standard).
     public let url: String
     /// The URL for display, without its user info and without the values of secret query parameters.
     public let redacted: String
@@ -37,6 +37,7 @@ public struct TaskAddress: Sendable, Equatable {
     ///
     /// - Throws: ``FieldError`` for `field`.
     public init(parsing url: String, field: String = "url") throws(FieldError) {
+        let url = Self.trimmed(url)
         var text = url
         let parsed: Result<Parts, Refusal> = text.withUTF8 { bytes in
             do throws(Refusal) {
@@ -82,8 +83,8 @@ public struct TaskAddress: Sendable, Equatable {
         init(_ bytes: UnsafeBufferPointer<UInt8>) throws(Refusal) {
             guard !bytes.isEmpty else { throw Refusal("is empty; write a URL such as https://example.org/file") }
             guard bytes.count <= maximumLength else { throw Refusal("is longer than \(maximumLength) bytes") }
-            guard !bytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-                throw Refusal("contains a space or control character; percent-encode it")
+            guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+                throw Refusal("contains a control character; percent-encode it")
             }
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0,
                 bytes[..<colon].allSatisfy({
@@ -105,6 +106,7 @@ public struct TaskAddress: Sendable, Equatable {
             // from the host that is contacted.
             guard !authority.contains(UInt8(ascii: "\\")) else { throw Refusal("contains a backslash before its path") }
             let at = authority.lastIndex(of: UInt8(ascii: "@"))
+            guard !authority.contains(UInt8(ascii: " ")) else { throw Refusal("contains a space before its path") }
             userInfo = at.map { start..<$0 }
             hasQuery = bytes[end...].contains(UInt8(ascii: "?"))
             (host, port) = try Self.split(at.map { authority[($0 + 1)...] } ?? authority)
@@ -154,6 +156,12 @@ public struct TaskAddress: Sendable, Equatable {
             let isLower = bytes.allSatisfy { $0 < 0x80 && !(0x41...0x5A).contains($0) }
             return isLower ? text : text.lowercased()
         }
+    }
+
+    private static func trimmed(_ url: String) -> String {
+        let space = UInt8(ascii: " ")
+        guard url.utf8.first == space || url.utf8.last == space else { return url }
+        return String(url.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
     }
 
     private static func defaultPort(of scheme: String) -> Int {

@@ -31,7 +31,7 @@ struct URLListTests {
     @Test(
         "bytes that no URL holds are refused",
         arguments: [
-            Array("http://h/a b".utf8), Array("http://h/\0".utf8), Array("http://h/a\rhttp://h/b".utf8),
+            Array("http://a b/".utf8), Array("http://h/\0".utf8), Array("http://h/a\rhttp://h/b".utf8),
             Array("http://h/".utf8) + [0xFF], [0], [0x1F, 0x8B, 8, 0],
         ])
     func badBytes(bytes: [UInt8]) {

@@ -29,9 +29,9 @@ struct TaskAddressTests {
             "", "example.org/a", "//h/a", "/a", "http:/h", "http:h", "http://", "http:///a", "http://./", "http://@/",
             "http://:80/", "http://h:0/", "http://h:65536/", "http://h:-1/", "http://h:80a/", "http://h:000080/",
             "http://h:８０/", "http://[::1/", "http://[1234]/", "http://[]/", "http://[::g]/", "http://[::1]x/",
-            "http://[::1]80/", "http://[fe80::1%25eth0]/", "http://a b/", "http://h/a b", "http://h/\u{0}",
+            "http://[::1]80/", "http://[fe80::1%25eth0]/", "http://a b/", "http://u p@h/", "http://h/\u{0}",
             "http://h/\r\n", "http://h/\n", "http://h/\u{7F}", "http://h\t/", "http://a,b/", "http://a/b\r\nHost: c",
-            "http://\(String(repeating: "a", count: 254))/", "1\u{E9}://h/", "://h/", " http://h/",
+            "http://\(String(repeating: "a", count: 254))/", "1\u{E9}://h/", "://h/",
         ])
     func refused(url: String) {
         #expect { try TaskAddress(parsing: url) } throws: { error in
@@ -95,5 +95,12 @@ struct TaskAddressTests {
     func login(url: String, user: String?, password: String?) throws {
         let login = try TaskAddress(parsing: url).login
         #expect(login?.user == user && login?.password == password)
+    }
+
+    @Test("spaces at the ends are left out, and others belong to path or query")
+    func spaces() throws {
+        let address = try TaskAddress(parsing: "  http://h/a b?c d  ")
+        #expect(address.url == "http://h/a b?c d" && address.host == "h")
+        #expect(FileName.fromURL(address.url) == "a b")
     }
 }
