@@ -34,6 +34,37 @@ extension EasyHandle {
         return ServerCertificates(chain: chain, verifyResult: result)
     }
 
+    /// Returns the certificate chain of the connection in DER, the server's own certificate first.
+    ///
+    /// - Parameters:
+    ///   - isVerified: whether to return the chain that OpenSSL verified, which ends with a trusted certificate.
+    ///     Otherwise it consists of the certificates that the server sent, as far as each was signed by the next.
+    ///   - issuers: certificates in DER that are added to an unverified chain if they signed its last one.
+    /// - Returns: an empty array if the TLS library is not OpenSSL, or if the connection resumed a TLS session.
+    package borrowing func certificateChain(isVerified: Bool, issuers: [[UInt8]] = []) -> [[UInt8]] {
+        final class Chain { var certificates: [[UInt8]] = [] }
+        let chain = Chain()
+        let take: ccurl_certificate_handler = { context, bytes, length in
+            guard let context, let bytes else { return }
+            Unmanaged<Chain>.fromOpaque(context)._withUnsafeGuaranteedRef {
+                $0.certificates.append(Array(UnsafeBufferPointer(start: bytes, count: length)))
+            }
+        }
+        let context = Unmanaged.passUnretained(chain).toOpaque()
+        if isVerified { return ccurl_copy_verified_chain(raw, take, context) == 0 ? [] : chain.certificates }
+        var extra: [ccurl_bytes] = []
+        let all = issuers.flatMap(\.self)
+        let isComplete = all.withUnsafeBufferPointer { all in
+            var offset = 0
+            for issuer in issuers where !issuer.isEmpty {
+                extra.append(ccurl_bytes(bytes: all.baseAddress?.advanced(by: offset), length: issuer.count))
+                offset += issuer.count
+            }
+            return ccurl_copy_linked_chain(raw, extra, extra.count, take, context) != 0
+        }
+        return isComplete ? chain.certificates : []
+    }
+
     /// Returns the times of the exchange's steps, and the connection it used.
     package borrowing func timing() -> ExchangeTiming {
         ExchangeTiming(

@@ -17,11 +17,23 @@ public struct FileDigest: Sendable, Equatable, Codable {
     /// The digest in lower-case hexadecimal.
     public var hex: String
 
-    /// Creates a digest; `hex` is in lower case.
+    /// Creates a digest from hexadecimal digits in any case.
     public init(algorithm: Algorithm, hex: String) {
         self.algorithm = algorithm
-        self.hex = hex
+        self.hex = hex.lowercased()
     }
+
+    /// Returns a digest by SHA-256 from its 64 hexadecimal digits.
+    public static func sha256(_ hex: String) -> FileDigest { FileDigest(algorithm: .sha256, hex: hex) }
+
+    /// Returns a digest by SHA-512 from its 128 hexadecimal digits.
+    public static func sha512(_ hex: String) -> FileDigest { FileDigest(algorithm: .sha512, hex: hex) }
+
+    /// Returns a digest by SHA-1 from its 40 hexadecimal digits.
+    public static func sha1(_ hex: String) -> FileDigest { FileDigest(algorithm: .sha1, hex: hex) }
+
+    /// Returns a digest by MD5 from its 32 hexadecimal digits.
+    public static func md5(_ hex: String) -> FileDigest { FileDigest(algorithm: .md5, hex: hex) }
 
     /// Creates the digest whose value is `bytes`.
     package init(algorithm: Algorithm, bytes: some Sequence<UInt8>) {

@@ -30,6 +30,16 @@ package final class TestCertificates: Sendable {
     package let expired: Identity
     /// A self-signed certificate for `localhost` and 127.0.0.1.
     package let selfSigned: Identity
+    /// The certificate of an authority that ``authority`` has signed.
+    package let intermediate: TextFile
+    /// A certificate for `localhost` and 127.0.0.1 by ``intermediate``; the chain has no root.
+    package let chained: Identity
+    /// As ``chained``, valid in January 2020.
+    package let chainedExpired: Identity
+    /// ``selfSigned`` with ``intermediate`` in its chain, which has not signed it.
+    package let falselyChained: Identity
+    /// A certificate for `localhost` that the key of ``server`` has signed, which is no authority.
+    package let issuedByServer: Identity
     /// A certificate for `localhost` and 127.0.0.1 that is listed in ``revocationList``.
     package let revoked: Identity
     /// A certificate for `*.wild.test` only.
@@ -74,6 +84,13 @@ package final class TestCertificates: Sendable {
         wildcard = try await workshop.issue("wildcard", for: "DNS:*.wild.test")
         client = try await workshop.issue("client", for: "DNS:client.example", use: "clientAuth")
         selfSigned = try await workshop.makeSelfSigned("self-signed", for: local)
+        intermediate = try await workshop.makeIntermediate("intermediate")
+        chained = try await workshop.issue("chained", for: local, by: "intermediate")
+        chainedExpired = try await workshop.issue(
+            "chained-expired", for: local, by: "intermediate",
+            ["-startdate", "20200101000000Z", "-enddate", "20200131000000Z"])
+        falselyChained = try workshop.append(intermediate, to: selfSigned, as: "falsely-chained")
+        issuedByServer = try await workshop.issue("issued-by-server", for: local, by: "server", appending: "authority")
 
         try await workshop.revoke(revoked)
         revocationList = try await workshop.makeRevocationList()
@@ -163,8 +180,39 @@ private struct Workshop {
         return try identity(name)
     }
 
+    /// Creates the certificate of an authority that the authority has signed.
+    func makeIntermediate(_ name: String) async throws -> TextFile {
+        let extensions = """
+            basicConstraints = critical,CA:TRUE,pathlen:0
+            keyUsage = critical,keyCertSign,cRLSign
+            subjectKeyIdentifier = hash
+            authorityKeyIdentifier = keyid
+
+            """
+        try directory.write(extensions, to: "\(name).ext")
+        try await openssl(
+            ["req", "-new", "-subj", "/CN=dld test \(name)"] + newKey + [
+                "-keyout", directory.file("\(name).key"), "-out", directory.file("\(name).csr"),
+            ])
+        try await openssl([
+            "ca", "-batch", "-notext", "-in", directory.file("\(name).csr"), "-out", directory.file("\(name).pem"),
+            "-extfile", directory.file("\(name).ext"),
+        ])
+        return try file("\(name).pem")
+    }
+
+    /// Returns an identity whose chain has a further certificate at its end.
+    func append(_ certificate: TextFile, to identity: Identity, as name: String) throws -> Identity {
+        try directory.write(identity.chain.text + certificate.text, to: "\(name).chain")
+        return Identity(certificate: identity.certificate, chain: try file("\(name).chain"), key: identity.key)
+    }
+
+    /// - Parameters:
+    ///   - issuer: the name of the issuer's files, whether or not it is an authority.
+    ///   - last: the name of a certificate that is appended to the chain.
     func issue(
-        _ name: String, for names: String, use: String = "serverAuth", _ settings: [String] = []
+        _ name: String, for names: String, use: String = "serverAuth", by issuer: String = "authority",
+        appending last: String? = nil, _ settings: [String] = []
     ) async throws -> Identity {
         let extensions = """
             basicConstraints = CA:FALSE
@@ -184,8 +232,11 @@ private struct Workshop {
             [
                 "ca", "-batch", "-notext", "-in", directory.file("\(name).csr"),
                 "-out", directory.file("\(name).pem"), "-extfile", directory.file("\(name).ext"),
+                "-cert", directory.file("\(issuer).pem"), "-keyfile", directory.file("\(issuer).key"),
             ] + settings)
-        return try identity(name, issuer: try file("authority.pem"))
+        let made = try identity(name, issuer: try file("\(issuer).pem"))
+        guard let last else { return made }
+        return try append(try file("\(last).pem"), to: made, as: name)
     }
 
     func revoke(_ identity: Identity) async throws {

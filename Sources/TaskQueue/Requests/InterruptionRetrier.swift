@@ -12,7 +12,7 @@ struct InterruptionRetrier: RequestRetrier {
         let limit = min(Self.limit, policy.attempts - 1)
         switch error.code {
         case .truncated, .stalled:
-            guard request.retryCount < limit, request.progress.transferredBytes > 0 else { return .doNotRetry }
+            guard request.retryCount < limit, request.mainProgress.transferredBytes > 0 else { return .doNotRetry }
         case .checksumMismatch:
             // The download is restarted once from the beginning with each server. Data that is wrong then is wrong on
             // all servers. Interruptions in between do not count.

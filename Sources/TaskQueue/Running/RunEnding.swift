@@ -34,7 +34,7 @@ struct RunEnding: Sendable {
     init(_ id: TaskID, of request: Request, error: TransferError?) {
         self.id = id
         report = .init(
-            error: error, attempts: request.retryCount + 1, transferred: request.progress.transferredBytes)
+            error: error, attempts: request.retryCount + 1, transferred: request.mainProgress.transferredBytes)
     }
 
     // MARK: What it means

@@ -54,7 +54,7 @@ extension Scheduler {
             self.record(upload.source, of: record.id)
             request.response(queue: .inline) { [weak self] response in
                 var ending = RunEnding(record.id, of: request, error: response.error)
-                if response.error == nil { ending.size = request.progress.totalBytes }
+                if response.error == nil { ending.size = request.mainProgress.totalBytes }
                 self?.post(.finished(ending))
             }
             request.resume()
@@ -66,7 +66,7 @@ extension Scheduler {
     /// - Parameter counts: Whether the request's bytes are those of the file.
     private func insert(_ work: TaskWork, in place: TaskChooser.Place, _ request: Request?, counts: Bool = true) {
         let record = work.record
-        let progress = counts ? request?.progress : nil
+        let progress = counts ? request?.mainProgress : nil
         if let task = running[record.id] {
             // The task continues with another request.
             task.request = request

@@ -9,6 +9,8 @@ struct TrustOptions {
     /// Whether the task's own delegate evaluates the server. It is asked for each connection, whatever was
     /// decided for another task.
     var asksTask = false
+    /// Whether libcurl alone evaluates the server, because its certificates are known to the engine too late.
+    var isLeftToLibrary = false
     /// Whether the default evaluation failed and a delegate decides whether to accept the server.
     var isLenient = false
 
@@ -21,8 +23,13 @@ struct TrustOptions {
         if case .pinCertificates(_, validateCertificateChain: false, _) = policy { true } else { false }
     }
 
+    /// Whether the keys of the chain are compared with pins. libcurl compares only the server's own key.
+    private var comparesKeys: Bool {
+        if case .pinPublicKeys = policy { !isLeftToLibrary } else { false }
+    }
+
     /// Whether the server's certificates must be evaluated by the engine before a request is sent.
-    var judges: Bool { mayForgive || comparesCertificates }
+    var judges: Bool { mayForgive || comparesCertificates || comparesKeys }
 
     /// Whether the connection must not be shared. libcurl provides no certificates for a reused connection and does not
     /// record for which request one was trusted.
@@ -49,9 +56,14 @@ struct TrustOptions {
             if validatesChain { try easy.set(.caCertificates, to: certificates.joined(separator: "\n").utf8) }
         case .pinPublicKeys(let keys, let validatesChain, let validateHost):
             try Self.check(easy, chain: validatesChain, host: validateHost)
-            // Without pins, trust no server; libcurl would trust every server.
-            let pins = keys.isEmpty ? [Self.nobody] : keys.map(\.description)
-            try easy.set(.pinnedPublicKey, to: pins.joined(separator: ";"))
+            if isLeftToLibrary {
+                // Without pins, trust no server; libcurl would trust every server.
+                let pins = keys.isEmpty ? [Self.nobody] : keys.map(\.description)
+                try easy.set(.pinnedPublicKey, to: pins.joined(separator: ";"))
+            } else {
+                // A resumed session has no certificates.
+                try easy.set(.sessionCache, to: false)
+            }
         case .disableEvaluation: try Self.check(easy, chain: false, host: false)
         // If this evaluation fails, the closure is called nevertheless, on another connection.
         case .customEvaluation: try Self.check(easy, chain: true, host: false)
@@ -71,13 +83,26 @@ struct TrustOptions {
         try easy.set(.verifyHost, to: host ? 2 : 0)
     }
 
+    /// Returns the certificates, in DER, among which a pinned one is looked for; empty if the policy pins none.
+    func chain(of easy: borrowing EasyHandle) -> [[UInt8]] {
+        switch policy {
+        case .pinCertificates(let pinned, validateCertificateChain: false, _):
+            easy.certificateChain(isVerified: false, issuers: pinned.compactMap(PEM.certificate))
+        case .pinPublicKeys(_, let validatesChain, _): easy.certificateChain(isVerified: validatesChain)
+        default: []
+        }
+    }
+
     /// Returns the policy's own verdict on certificates that libcurl was not asked to check.
     func accepts(_ trust: ServerTrust) -> Bool {
         switch policy {
         case .customEvaluation(let evaluate): return evaluate(trust, trust.host)
         case .pinCertificates(let pinned, validateCertificateChain: false, _):
-            guard let own = trust.certificates.first.flatMap(PEM.certificate) else { return false }
-            return pinned.contains { PEM.certificate(in: $0) == own }
+            let pins = pinned.compactMap(PEM.certificate)
+            return trust.chain.contains { pins.contains($0) }
+        case .pinPublicKeys(let pins, let validatesChain, _):
+            guard !(validatesChain && isLenient) else { return false }
+            return trust.chain.contains { PublicKeyPin(der: $0).map(pins.contains) ?? false }
         default: return !isLenient
         }
     }
@@ -88,7 +113,7 @@ extension TrustOptions {
     init(for host: String, of task: any LoopTask) {
         let session = task.session
         self.init(
-            policy: session.configuration.trustPolicies.serverTrustPolicy(forHost: host)
+            policy: session.serverTrustPolicyManager.serverTrustPolicy(forHost: host)
                 ?? .performDefaultEvaluation(validateHost: true),
             asksDelegate: session.callbacks.decidesTrust || session.callbacks.decidesOwnTrust(of: task))
     }

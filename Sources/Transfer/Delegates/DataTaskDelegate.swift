@@ -1,30 +1,52 @@
+public import FoundationEssentials
 import Synchronization
 
 /// The delegate of one request whose response body is kept in memory or passed on as it is received.
 ///
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
-public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
+open class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     private struct State {
-        var data: [UInt8] = []
+        var data = Data()
         var dataStream: (@Sendable ([UInt8]) -> Void)?
         var channel: BodyChannel?
         /// The result of the request, set once it is complete.
         var ending: (error: TransferError?, Void)?
+        var progressHandler: (handler: ProgressHandler, closure: ProgressClosure, queue: HandlerQueue)?
         var willCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
     }
 
     private let state = Mutex(State())
-    /// The progress of the response body, or of the sent body for an upload; shared by all attempts.
-    public let progress: TransferProgress
+    /// The progress of the response body; shared by all attempts.
+    public let progress = TransferProgress()
 
-    init(progress: TransferProgress) {
-        self.progress = progress
-        super.init()
-    }
+    /// A closure that takes the counts of a progress.
+    public typealias ProgressClosure = @Sendable (TransferProgress.Snapshot) -> Void
+
+    /// Creates a delegate without a task.
+    override public init() { super.init() }
 
     /// The response body, once the request is complete; `nil` if it was passed to ``dataStream`` or to a sequence.
-    public var data: [UInt8]? {
+    override open var data: Data? {
         state.withLock { $0.dataStream == nil && $0.channel == nil ? $0.data : nil }
+    }
+
+    /// The handler of ``progress`` and its context; a new one replaces the last one. It is called as that of
+    /// ``Request/onProgress(queue:_:)`` is.
+    public var progressHandler: (closure: ProgressClosure, queue: HandlerQueue)? {
+        get { state.withLock { $0.progressHandler.map { ($0.closure, $0.queue) } } }
+        set {
+            let handler = newValue.map { ProgressHandler(progress, on: $0.queue, $0.closure) }
+            let old = state.withLock { state in
+                defer {
+                    state.progressHandler = newValue.flatMap { value in
+                        handler.map { ($0, value.closure, value.queue) }
+                    }
+                }
+                return state.progressHandler?.handler
+            }
+            old?.cancel()
+            handler?.start(before: self)
+        }
     }
 
     /// The callback that takes each piece of the body as it is received, in place of ``data``. Called on an event
@@ -41,7 +63,7 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         set { state.withLock { $0.willCacheResponse = newValue } }
     }
 
-    /// The number of body bytes received.
+    /// The number of bytes of the response body received.
     public var bytesReceived: Int64 { progress.completedBytes }
     /// The length of the body in bytes, if the server sent it.
     public var expectedContentLength: Int64? { task?.response?.contentLength }
@@ -51,7 +73,7 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     /// - Parameter whenAbandoned: see ``BodyChannel/init(whenAbandoned:)``.
     /// - Returns: the channel; the same one each time.
     func openChannel(whenAbandoned: @escaping @Sendable () -> Bool) -> BodyChannel {
-        let (channel, late) = state.withLock { state -> (BodyChannel, (data: [UInt8], error: TransferError?)?) in
+        let (channel, late) = state.withLock { state -> (BodyChannel, (data: Data, error: TransferError?)?) in
             if let channel = state.channel { return (channel, nil) }
             let channel = BodyChannel(whenAbandoned: whenAbandoned)
             state.channel = channel
@@ -62,8 +84,8 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     }
 
     /// Passes on the bytes that were kept because the attempt began before there was a reader, then ends the channel.
-    private func end(_ channel: BodyChannel, _ kept: [UInt8], _ error: TransferError?) {
-        if !kept.isEmpty { _ = channel.put(kept) }
+    private func end(_ channel: BodyChannel, _ kept: Data, _ error: TransferError?) {
+        if !kept.isEmpty { _ = channel.put(Array(kept)) }
         channel.finish(error)
     }
 
@@ -84,8 +106,20 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     }
 
     override func finish(_ task: any SessionTask, _ error: TransferError?) {
-        if let task = task as? DataTask { state.withLock { $0.data = task.data } }
+        if let task = task as? DataTask {
+            let data = Data(task.data)
+            state.withLock { $0.data = data }
+        }
         super.finish(task, error)
+    }
+
+    override func reopen() -> Bool {
+        guard super.reopen() else { return false }
+        state.withLock { state in
+            state.ending = nil
+            state.data = Data()
+        }
+        return true
     }
 
     override func didEnd(_ error: TransferError?) {
@@ -102,7 +136,30 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
 /// does.
 ///
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
-public final class UploadTaskDelegate: DataTaskDelegate, @unchecked Sendable {
-    /// The progress of the sent body.
-    public var uploadProgress: TransferProgress { progress }
+open class UploadTaskDelegate: DataTaskDelegate, @unchecked Sendable {
+    private let sending = Mutex(TransferProgress())
+    private let handler = Mutex<(handler: ProgressHandler, closure: ProgressClosure, queue: HandlerQueue)?>(nil)
+
+    /// Creates a delegate without a task.
+    override public init() { super.init() }
+
+    /// The progress of the sent body; shared by all attempts.
+    public var uploadProgress: TransferProgress { sending.withLock { $0 } }
+
+    func setUploadProgress(_ progress: TransferProgress) { sending.withLock { $0 = progress } }
+
+    /// The handler of ``uploadProgress`` and its context; a new one replaces the last one. It is called as that of
+    /// ``UploadRequest/onUploadProgress(queue:_:)`` is.
+    public var uploadProgressHandler: (closure: ProgressClosure, queue: HandlerQueue)? {
+        get { handler.withLock { $0.map { ($0.closure, $0.queue) } } }
+        set {
+            let new = newValue.map { (ProgressHandler(uploadProgress, on: $0.queue, $0.closure), $0.closure, $0.queue) }
+            let old = handler.withLock { handler in
+                defer { handler = new }
+                return handler?.handler
+            }
+            old?.cancel()
+            new?.0.start(before: self)
+        }
+    }
 }

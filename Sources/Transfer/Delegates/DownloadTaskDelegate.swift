@@ -3,8 +3,10 @@ import Synchronization
 /// The delegate of one download.
 ///
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
-public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
+open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     private struct State {
+        var placement = DownloadPlacement.decided(by: .temporary)
+        var progress = TransferProgress()
         var resumeData: ResumeData?
         var resumedAtOffset: Int64?
         var file: PublishedFile?
@@ -14,18 +16,25 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         var mismatches = Mismatches()
     }
 
-    private let state: Mutex<State>
-    /// The progress of the download; shared by all attempts.
-    public let progress: TransferProgress
+    private let state = Mutex(State())
 
-    private let placement: DownloadPlacement
+    /// Creates a delegate without a task.
+    override public init() { super.init() }
 
-    init(placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress) {
-        self.placement = placement
-        state = Mutex(State(resumeData: resumeData, mismatches: resumeData?.mismatches ?? Mismatches()))
-        self.progress = progress
-        super.init()
+    /// Sets the properties of the request.
+    func prepare(placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress) {
+        state.withLock { state in
+            state.placement = placement
+            state.progress = progress
+            state.resumeData = resumeData
+            state.mismatches = resumeData?.mismatches ?? Mismatches()
+        }
     }
+
+    /// The progress of the download; shared by all attempts.
+    public var progress: TransferProgress { state.withLock { $0.progress } }
+
+    private var placement: DownloadPlacement { state.withLock { $0.placement } }
 
     /// Resume data for the next attempt or for another request.
     public var resumeData: ResumeData? { state.withLock { $0.resumeData } }
@@ -86,6 +95,15 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         if case .fixed(let target) = placement { _ = try? target.directory.removePart(target.partName) }
         error.resumeData = nil
         return error
+    }
+
+    override func reopen() -> Bool {
+        guard super.reopen() else { return false }
+        state.withLock { state in
+            state.file = nil
+            state.leavesNothing = false
+        }
+        return true
     }
 
     override func finish(_ task: any SessionTask, _ error: TransferError?) {

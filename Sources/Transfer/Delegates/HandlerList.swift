@@ -2,7 +2,7 @@ import Synchronization
 
 /// A list of operations that start once their request is complete, in the order in which they were added. An operation
 /// added later runs at once, after those still pending.
-final class HandlerList: Sendable {
+public final class HandlerList: Sendable {
     private struct State {
         var waiting: [(queue: HandlerQueue, run: @Sendable () -> Void)] = []
         var isOpen = false
@@ -10,10 +10,26 @@ final class HandlerList: Sendable {
         var isDraining = false
         /// The number of operations added and not yet finished.
         var unfinished = 0
-        var whenDone: (@Sendable () -> Void)?
+        /// Called when no operation is left; several after further attempts of a complete request.
+        var whenDone: [@Sendable () -> Void] = []
     }
 
     private let state = Mutex(State())
+
+    /// Whether the operations wait for the completion of the request.
+    public var isSuspended: Bool { state.withLock { !$0.isOpen } }
+
+    /// Adds an operation.
+    ///
+    /// - Parameters:
+    ///   - queue: the context of the operation.
+    ///   - operation: starts after the operations added before it have started.
+    public func addOperation(on queue: HandlerQueue = .shared, _ operation: @escaping @Sendable () -> Void) {
+        add(on: queue, operation)
+    }
+
+    /// Makes operations added from now on wait again, since the request has another attempt.
+    func suspend() { state.withLock { $0.isOpen = false } }
 
     func add(on queue: HandlerQueue, _ run: @escaping @Sendable () -> Void) {
         let drains = state.withLock { state in
@@ -30,7 +46,7 @@ final class HandlerList: Sendable {
     func open(whenDone: (@Sendable () -> Void)? = nil) {
         let (drains, isDone) = state.withLock { state in
             state.isOpen = true
-            if state.unfinished > 0 { state.whenDone = whenDone }
+            if state.unfinished > 0, let whenDone { state.whenDone.append(whenDone) }
             return (claim(&state), state.unfinished == 0)
         }
         if drains { drain(onShared: false) }
@@ -38,13 +54,13 @@ final class HandlerList: Sendable {
     }
 
     private func finished() {
-        let whenDone = state.withLock { state -> (@Sendable () -> Void)? in
+        let whenDone = state.withLock { state -> [@Sendable () -> Void] in
             state.unfinished -= 1
-            guard state.unfinished == 0 else { return nil }
-            defer { state.whenDone = nil }
+            guard state.unfinished == 0 else { return [] }
+            defer { state.whenDone = [] }
             return state.whenDone
         }
-        whenDone?()
+        for closure in whenDone { closure() }
     }
 
     private func claim(_ state: inout State) -> Bool {
@@ -57,7 +73,7 @@ final class HandlerList: Sendable {
     private func drain(onShared: Bool) {
         while true {
             let next = state.withLock { state -> (queue: HandlerQueue, run: @Sendable () -> Void)? in
-                guard let next = state.waiting.first else {
+                guard state.isOpen, let next = state.waiting.first else {
                     state.isDraining = false
                     return nil
                 }

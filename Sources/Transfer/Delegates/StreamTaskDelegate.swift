@@ -3,7 +3,7 @@ import Synchronization
 /// The delegate of one stream.
 ///
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
-public final class StreamTaskDelegate: TaskDelegate, @unchecked Sendable {
+open class StreamTaskDelegate: TaskDelegate, @unchecked Sendable {
     private struct State {
         var readClosed: (@Sendable (StreamTask) -> Void)?
         var writeClosed: (@Sendable (StreamTask) -> Void)?
@@ -12,15 +12,12 @@ public final class StreamTaskDelegate: TaskDelegate, @unchecked Sendable {
     }
 
     private let state = Mutex(State())
-    let channel: StreamChannel
+    let channel = StreamChannel()
     /// The progress of received bytes; shared by all attempts.
-    public let progress: TransferProgress
+    public let progress = TransferProgress()
 
-    init(channel: StreamChannel, progress: TransferProgress) {
-        self.channel = channel
-        self.progress = progress
-        super.init()
-    }
+    /// Creates a delegate without a task.
+    override public init() { super.init() }
 
     // MARK: Closures, where the session's delegate has none; see SessionDelegate.Overrides
 

@@ -1,10 +1,16 @@
+import Curl
+public import FoundationEssentials
 import Synchronization
 
 /// The delegate of one request, over all its attempts.
 ///
+/// The session's delegate passes on the callbacks of the request's tasks that it has no closure for. A subclass may
+/// override them. Its instances are made by a subclass of ``SessionDelegate``, in
+/// ``SessionDelegate/makeDataTaskDelegate()`` and its like.
+///
 /// `@unchecked`, since the compiler cannot check a class with subclasses: every stored property here and in the
-/// subclasses is a `let` of a `Sendable` type.
-public class TaskDelegate: @unchecked Sendable {
+/// subclasses is a `let` of a `Sendable` type. The same is required of subclasses elsewhere.
+open class TaskDelegate: @unchecked Sendable {
     private struct State {
         var life = RequestLife()
         var task: (any SessionTask)?
@@ -19,19 +25,28 @@ public class TaskDelegate: @unchecked Sendable {
         var didReceiveChallenge:
             (@Sendable (any SessionTask, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
         var needNewBodyStream: (@Sendable (any SessionTask) -> BodyStream?)?
-        var didComplete: (@Sendable (any SessionTask, TransferError?) -> Void)?
+        var didCompleteWithError: (@Sendable ((any SessionTask)?, TransferError?) -> Void)?
     }
 
     private let state = Mutex(State())
-    /// Operations that start in order, once the request is complete.
-    let queue = HandlerList()
+    /// Operations that start in order, once the request is complete. The handlers of the request are among them.
+    public let queue = HandlerList()
+    /// Work that has to end before those operations start.
+    let precedingWork = PrecedingWork()
 
-    init() {}
+    /// Creates a delegate without a task.
+    public init() {}
 
-    /// The task of the current attempt.
+    /// The response body, once the request is complete; `nil` if it is not kept in memory.
+    open var data: Data? { nil }
+
+    /// The task of the current attempt. A new one resets ``error`` and ``initialResponseTime``.
     public var task: (any SessionTask)? { state.withLock { $0.task } }
     /// The reason why the request failed; the first reason is kept.
-    public var error: TransferError? { state.withLock { $0.error } }
+    public var error: TransferError? {
+        get { state.withLock { $0.error } }
+        set { state.withLock { $0.error = newValue } }
+    }
     /// The number of attempts after the first.
     public var retryCount: Int { state.withLock { $0.life.retryCount } }
     /// Whether the request was cancelled. It may have completed before that.
@@ -45,8 +60,14 @@ public class TaskDelegate: @unchecked Sendable {
     }
     /// The metrics of all attempts that have ended.
     public var metrics: TransferMetrics { state.withLock { $0.metrics } }
-    /// The time from the start of the last exchange to the first byte of its response, in microseconds.
-    public var initialResponseTime: Int64? { metrics.last?.timeline.firstByte }
+    /// The time at which the first byte of the last response was received, by the wall clock.
+    public var initialResponseTime: Date? {
+        guard let exchange = (task?.metrics ?? metrics).last, let firstByte = exchange.timeline.firstByte else {
+            return nil
+        }
+        let moment = MonotonicTime(nanoseconds: exchange.began).advanced(milliseconds: firstByte / 1000)
+        return Date(timeIntervalSinceNow: -Double(MonotonicTime.now().milliseconds(since: moment)) / 1000)
+    }
 
     // MARK: Closures, where the session's delegate has none
 
@@ -74,17 +95,51 @@ public class TaskDelegate: @unchecked Sendable {
         set { state.withLock { $0.needNewBodyStream = newValue } }
     }
 
-    /// The callback for the end of each attempt, called before the attempt is validated.
-    public var taskDidComplete: (@Sendable (any SessionTask, _ error: TransferError?) -> Void)? {
-        get { state.withLock { $0.didComplete } }
-        set { state.withLock { $0.didComplete = newValue } }
+    /// The callback for the end of the request, after validation and retries, in place of recording ``error``: the
+    /// request succeeds unless the closure sets ``error``. The handlers of the request run after it. The task is `nil`
+    /// if there was no attempt.
+    public var taskDidCompleteWithError: (@Sendable ((any SessionTask)?, _ error: TransferError?) -> Void)? {
+        get { state.withLock { $0.didCompleteWithError } }
+        set { state.withLock { $0.didCompleteWithError = newValue } }
     }
 
-    /// Resolves a challenge. A closure decides first, if there is one. Otherwise server trust is left to the host's
-    /// trust policy. For credentials, a second failure rejects the protection space. Otherwise the request's own
+    // MARK: Callbacks
+
+    /// Decides on a redirect: returns the next request, or `nil` to make the redirect response the final one. Runs
+    /// ``taskWillPerformHTTPRedirection``, if there is one.
+    open func task(
+        _ task: any SessionTask, willPerformHTTPRedirection response: ResponseHead, newRequest: TransferRequest
+    ) -> TransferRequest? {
+        guard let closure = taskWillPerformHTTPRedirection else { return newRequest }
+        return closure(task, response, newRequest)
+    }
+
+    /// Returns a stream for a body that has to be sent again, or `nil` for the body's own stream. Runs
+    /// ``taskNeedNewBodyStream``, if there is one.
+    open func taskNeedsNewBodyStream(_ task: any SessionTask) -> BodyStream? { taskNeedNewBodyStream?(task) }
+
+    /// Handles the end of the request, after validation and retries: runs ``taskDidCompleteWithError``, if there is one,
+    /// and records the error otherwise. The handlers of the request run afterwards.
+    ///
+    /// - Parameter task: the task of the last attempt; `nil` if there was none.
+    open func task(_ task: (any SessionTask)?, didCompleteWithError error: TransferError?) {
+        if let closure = taskDidCompleteWithError { return closure(task, error) }
+        self.error = error
+    }
+
+    /// Whether the callbacks may be overridden, so that they have to be made.
+    var isSubclassed: Bool {
+        let standard: [TaskDelegate.Type] = [
+            DataTaskDelegate.self, DownloadTaskDelegate.self, UploadTaskDelegate.self, StreamTaskDelegate.self,
+        ]
+        return !standard.contains { $0 == type(of: self) }
+    }
+
+    /// Resolves a challenge. Runs ``taskDidReceiveChallenge``, if there is one. Otherwise server trust is left to the
+    /// host's trust policy. For credentials, a second failure rejects the protection space. Otherwise the request's own
     /// credential is used, and then a stored one.
-    func answer(
-        _ challenge: AuthenticationChallenge, of task: any SessionTask
+    open func task(
+        _ task: any SessionTask, didReceive challenge: AuthenticationChallenge
     ) -> (ChallengeDisposition, Credential?) {
         if let closure = taskDidReceiveChallenge { return closure(task, challenge) }
         return Self.defaultAnswer(challenge, credential: challenge.isFromOrigin ? credential : nil)
@@ -147,6 +202,7 @@ public class TaskDelegate: @unchecked Sendable {
         state.withLock { state in
             guard state.life.beginAttempt() else { return false }
             state.task = task
+            state.error = nil
             return true
         }
     }
@@ -222,13 +278,9 @@ public class TaskDelegate: @unchecked Sendable {
 
     // MARK: From the session
 
-    /// Records the end of an attempt. Takes over the results of the task first, then calls ``taskDidComplete``.
+    /// Records the end of an attempt, and takes over the results of its task.
     func finish(_ task: any SessionTask, _ error: TransferError?) {
-        let closure = state.withLock { state in
-            state.metrics.exchanges += task.metrics.exchanges
-            return state.didComplete
-        }
-        closure?(task, error)
+        state.withLock { $0.metrics.exchanges += task.metrics.exchanges }
     }
 
     /// Completes the request, unless it is complete already.
@@ -238,77 +290,31 @@ public class TaskDelegate: @unchecked Sendable {
     func complete(error: TransferError?, before: () -> (@Sendable () -> Void)? = { nil }) {
         let isFirst = state.withLock { state in
             guard state.life.complete() else { return false }
-            state.error = error
             // The pending delay must not keep the request alive for the rest of its time.
             state.delay = nil
             return true
         }
         if isFirst {
             let after = before()
+            self.task(task, didCompleteWithError: error)
             didEnd(error)
-            queue.open(whenDone: after)
+            precedingWork.run { [queue] in queue.open(whenDone: after) }
+        }
+    }
+
+    /// Prepares another attempt of a complete request.
+    ///
+    /// - Returns: `false` if the request is not complete.
+    func reopen() -> Bool {
+        state.withLock { state in
+            guard state.life.reopen() else { return false }
+            state.error = nil
+            queue.suspend()
+            precedingWork.reopen()
+            return true
         }
     }
 
     /// Called when the request is complete, just before its handlers run.
     func didEnd(_ error: TransferError?) {}
-}
-
-/// The state of a request, over all its attempts.
-struct RequestLife {
-    private(set) var isStarted = false
-    private(set) var isSuspended = false
-    private(set) var isCancelled = false
-    private(set) var isComplete = false
-    private(set) var retryCount = 0
-    /// Whether the next attempt is certain and waits for its time.
-    var isWaiting = false
-    /// Whether an attempt has a task, which then has to be ended when the request is cancelled.
-    private(set) var isUnderWay = false
-
-    enum Start { case begin, resume, nothing }
-    enum Cancellation { case complete, endAttempt, nothing }
-
-    mutating func start() -> Start {
-        guard !isCancelled, !isComplete else { return .nothing }
-        defer {
-            isStarted = true
-            isSuspended = false
-        }
-        if !isStarted { return .begin }
-        return isSuspended ? .resume : .nothing
-    }
-
-    /// - Returns: whether a task may have to be suspended.
-    mutating func suspend() -> Bool {
-        guard isStarted, !isCancelled, !isComplete, !isSuspended else { return false }
-        isSuspended = true
-        return true
-    }
-
-    mutating func retry() -> Bool {
-        isWaiting = false
-        guard !isCancelled, !isComplete else { return false }
-        retryCount += 1
-        return true
-    }
-
-    mutating func beginAttempt() -> Bool {
-        guard !isCancelled, !isComplete else { return false }
-        isUnderWay = true
-        return true
-    }
-
-    mutating func endAttempt() { isUnderWay = false }
-
-    mutating func cancel() -> Cancellation {
-        guard !isCancelled, !isComplete else { return .nothing }
-        isCancelled = true
-        return isUnderWay ? .endAttempt : .complete
-    }
-
-    mutating func complete() -> Bool {
-        defer { isComplete = true }
-        return !isComplete
-    }
 }

@@ -282,7 +282,9 @@ extension DownloadStateMachine {
             ])
         }
         failures.restarts += 1
-        guard failures.restarts <= Self.restartLimit else { return fail(TransferError(.remoteChanged, reason)) }
+        guard failures.restarts <= Self.restartLimit, configuration.isRepeatable else {
+            return fail(TransferError(.remoteChanged, reason))
+        }
         partDropped(by: connection.number)
         // The part that the request is decided by is empty by then.
         var dropped = facts

@@ -9,6 +9,7 @@ extension DownloadStateMachine {
     /// Goes on with a response that another run has begun to receive.
     mutating func start(takingOverFrom resource: String?, now: Int64) {
         _ = start()
+        hasSent = true
         connections[0].isUnderWay = true
         connections[0].resource = resource
         connections[0].timing.sent(at: now)
@@ -60,6 +61,10 @@ extension DownloadStateMachine {
     /// - Parameter end: `nil`: the end of the file.
     mutating func send(_ number: Int, from start: Int64, to end: Int64?, _ facts: DownloadFacts) -> DownloadAction {
         guard let index = index(of: number) else { return .none }
+        guard configuration.isRepeatable || !hasSent else {
+            return fail(TransferError(.truncated, "the response is incomplete, and its rest cannot be requested"))
+        }
+        hasSent = true
         let isWhole = facts.part.version.isDecoded
         connections[index].start = isWhole ? 0 : start
         connections[index].end = isWhole ? nil : end
@@ -96,6 +101,7 @@ extension DownloadStateMachine {
         connection.isPart = false
         connection.isWriting = false
         connection.request = SegmentConnection.RangeRequest(have: connection.start)
+        guard configuration.isRepeatable else { return .whole }
         let part = facts.part
         if connection.endCheck == .underWay {
             connection.request.have = part.front

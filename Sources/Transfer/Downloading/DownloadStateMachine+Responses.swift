@@ -29,7 +29,7 @@ extension DownloadStateMachine {
             validator: !hasBytes ? nil : known?.validator ?? (isConcurrent ? nil : part.version.validator),
             isVouched: known != nil, isConditional: request.isConditional,
             isConfirming: connection.endCheck == .underWay, total: part.version.total,
-            digest: part.version.digest, pathSuffix: url.path)
+            digest: part.version.digest, emptyStatuses: configuration.emptyStatuses, pathSuffix: url.path)
         let verdict = judgement.evaluate(head, now: context.wallTime)
         if connection.source > 0, let stated = context.statedDigest, let theirs = head.representationDigest,
             theirs.contradicts(stated), !context.hasDestinationDigest
@@ -169,7 +169,9 @@ extension DownloadStateMachine {
         guard let total = stated ?? facts.part.version.total, total > 0 else { return .none }
         let connection = connections[index]
         if connection.end == nil { connections[index].end = total }
-        if facts.part.isJoinable, !configuration.hasMismatch { sources.add(duplicates: head, at: url) }
+        if facts.part.isJoinable, !configuration.hasMismatch, configuration.isRepeatable {
+            sources.add(duplicates: head, at: url)
+        }
         if table?.total != total { table = SegmentTable(total: total) }
         table?.put(connection.number, on: connection.start..<max(connection.start, connections[index].end ?? total))
         let acceptRanges = head.value(of: "accept-ranges")?.lowercased()

@@ -19,6 +19,10 @@ struct DownloadStateMachine {
         var hasMismatch = false
         /// Whether another source is preferred to waiting for a failing one.
         var leavesFailingSource = false
+        /// Whether the request may be sent again, for a range or after a failure.
+        var isRepeatable = true
+        /// The statuses whose response is an empty file.
+        var emptyStatuses: Set<Int> = []
     }
 
     /// Observations about the servers.
@@ -79,6 +83,8 @@ struct DownloadStateMachine {
     var isSuspended = false
     /// Whether the timer of ``tick(_:_:)`` runs.
     var isTicking = false
+    /// Whether a request was sent.
+    var hasSent = false
     /// Whether a timer will have the last connection request once more.
     var isWaiting = false
     /// Whether the download has completed or failed.
@@ -106,7 +112,7 @@ struct DownloadStateMachine {
         currentSource = sources.own.number
         growth = ConnectionScaler(configuration.segments)
         // Several connections together brought bytes that were wrong as a whole.
-        isSingle = configuration.hasMismatch
+        isSingle = configuration.hasMismatch || !configuration.isRepeatable
     }
 
     // MARK: State
@@ -177,7 +183,8 @@ struct DownloadStateMachine {
     /// validator ties them to the part.
     func canRequestRest(_ part: PartContents) -> Bool {
         guard let first = connections.first else { return false }
-        return traits.sendsRanges && isVouched(by: first.resource, part) && part.version.validator.ifRange != nil
+        return configuration.isRepeatable && traits.sendsRanges && isVouched(by: first.resource, part)
+            && part.version.validator.ifRange != nil
             && !traits.ignoresCondition
     }
 

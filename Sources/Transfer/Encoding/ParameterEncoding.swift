@@ -22,6 +22,8 @@ public struct EncodedRequest: Sendable {
         self.body = body
     }
 
+    var requestBody: RequestBody { body.map { .data($0) } ?? .none }
+
     init(_ request: TransferRequest, body: [UInt8], contentType: String) {
         self.init(request: request, body: body)
         if request.headerFields[.contentType] == nil { self.request.headerFields[.contentType] = contentType }

@@ -96,7 +96,8 @@ extension Transaction: ExchangeHandler {
         if certificates.chain.isEmpty, !trust.needsOwnConnection { return true }
         guard let url else { return false }
         let shown = ServerTrust(
-            host: url.host, certificates: certificates.chain, isChainValid: !trust.isLenient)
+            host: url.host, certificates: certificates.chain, isChainValid: !trust.isLenient,
+            chain: trust.chain(of: exchange.easy))
         let action = machine.certificatesReceived(shown, asksDelegate: trust.asksDelegate)
         return perform(action) && machine.awaitsHead
     }

@@ -36,7 +36,11 @@ extension DownloadDecision {
     }
 
     /// The decision as a destination, for a later attempt that must use the same one.
-    var destination: DownloadDestination { DownloadDestination(.path(path, options, isPrivate: isPrivate)) }
+    var destination: DownloadDestination {
+        var destination = DownloadDestination(.path(path, options, isPrivate: isPrivate))
+        destination.digest = digest
+        return destination
+    }
 
     // MARK: The file system
 
@@ -74,6 +78,7 @@ extension DownloadDecision {
             var destination = FileDestination(
                 name: name, conflict: options.contains(.removePreviousFile) ? .overwrite : .fail)
             destination.isPrivate = isPrivate
+            destination.digest = digest
             return destination
         }
         target.decision = self

@@ -36,6 +36,9 @@ public struct DownloadDestination: Sendable {
     }
 
     let rule: Rule
+    /// The required digest of the file. A file with another one is not published: its attempt fails with
+    /// ``TransferError/Code/checksumMismatch``, which the retry policies may answer by fetching the file again.
+    public var digest: FileDigest?
 
     init(_ rule: Rule) {
         self.rule = rule
@@ -49,6 +52,13 @@ public struct DownloadDestination: Sendable {
     /// Returns a destination at the file's final path, absolute or relative to the process's working directory.
     public static func path(_ path: String, options: Options = []) -> DownloadDestination {
         DownloadDestination(.path(path, options, isPrivate: false))
+    }
+
+    /// Returns this destination with a required digest of the file; see ``digest``.
+    public func verified(by digest: FileDigest) -> DownloadDestination {
+        var destination = self
+        destination.digest = digest
+        return destination
     }
 
     /// Returns a destination at a file URL.

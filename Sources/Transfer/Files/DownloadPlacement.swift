@@ -34,6 +34,7 @@ extension DownloadDestination {
 
     /// Validates the destination as far as possible before any request is sent.
     func check() throws(TransferError) {
+        if let digest { try digest.check() }
         switch rule {
         case .path(let path, let options, let isPrivate):
             _ = try DownloadDecision(path: path, options: options, isPrivate: isPrivate)
@@ -43,6 +44,12 @@ extension DownloadDestination {
     }
 
     func decide(_ occasion: Occasion) throws(TransferError) -> DownloadDecision {
+        var decision = try decidePlace(occasion)
+        decision.digest = digest ?? decision.digest
+        return decision
+    }
+
+    private func decidePlace(_ occasion: Occasion) throws(TransferError) -> DownloadDecision {
         switch rule {
         case .path(let path, let options, let isPrivate):
             return try DownloadDecision(path: path, options: options, isPrivate: isPrivate)
@@ -85,5 +92,16 @@ extension DownloadDestination {
         var directory = FileManager.default.temporaryDirectory.path(percentEncoded: false)
         if directory.utf8.last != UInt8(ascii: "/") { directory += "/" }
         return directory + "download-" + DownloadDecision.random(16)
+    }
+}
+
+extension FileDigest {
+    /// Checks that ``hex`` is a digest of ``algorithm``.
+    func check() throws(TransferError) {
+        let isHex = hex.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+        guard isHex, hex.utf8.count == 2 * algorithm.length else {
+            throw TransferError(
+                .invalidRequest, "a digest by \(algorithm.rawValue) has \(2 * algorithm.length) hexadecimal digits")
+        }
     }
 }

@@ -57,6 +57,12 @@ public struct TransferRequest: Sendable {
         get { fields.value.maximumBodySize }
         _modify { yield &fields.value.maximumBodySize }
     }
+    /// The statuses whose response makes an empty file, such as 204 and 205 (RFC 9110, sections 15.3.5 and 15.3.6).
+    /// Otherwise a download fails for them, since the server sent no file.
+    public var emptyResponseCodes: Set<Int> {
+        get { fields.value.emptyResponseCodes }
+        _modify { yield &fields.value.emptyResponseCodes }
+    }
     /// Whether a redirect may lead from https to http.
     public var allowsDowngrade: Bool {
         get { fields.value.allowsDowngrade }
@@ -184,6 +190,7 @@ public struct TransferRequest: Sendable {
         var proxy: String?
         var caCertificates: String?
         var maximumBodySize: Int64?
+        var emptyResponseCodes: Set<Int> = []
         var allowsDowngrade = false
         var redirects = RedirectPolicy.follow
         var keepsBodyWithinOrigin = false

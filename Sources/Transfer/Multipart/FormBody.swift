@@ -8,9 +8,9 @@ final class FormBody: Sendable {
     private enum State {
         case waiting
         case encoding
-        case ready(MultipartFormDataEncodingResult, RequestBody)
+        case ready(EncodedMultipartFormData, RequestBody)
         /// The request is complete, and the body is no longer needed.
-        case over(MultipartFormDataEncodingResult?)
+        case over(EncodedMultipartFormData?)
     }
 
     private let state = Mutex(State.waiting)
@@ -21,7 +21,7 @@ final class FormBody: Sendable {
     /// Threads for encoding. Reading files and streams may be slow, so these threads do no other work.
     private static let threads = WorkerThreads(name: "dld-form", limit: 4)
 
-    /// - Parameter make: called once, on a thread where it may block.
+    /// - Parameter make: called on a thread where it may block; once, and again for an attempt after the request's end.
     init(threshold: Int64, temporaryDirectory: String?, make: @escaping @Sendable () -> MultipartFormData) {
         self.threshold = threshold
         self.make = make
@@ -36,7 +36,7 @@ final class FormBody: Sendable {
     }
 
     /// The encoded form; `nil` until it is encoded. A form on disk is removed when the request is complete.
-    var result: MultipartFormDataEncodingResult? {
+    var result: EncodedMultipartFormData? {
         state.withLock { state in
             switch state {
             case .ready(let result, _): result
@@ -98,9 +98,14 @@ final class FormBody: Sendable {
         return nil
     }
 
+    /// Makes the form available again, since the request has another attempt after its end.
+    func reopen() {
+        state.withLock { if case .over = $0 { $0 = .waiting } }
+    }
+
     /// Releases the body, since the request is complete, and removes the temporary file.
     func finish() {
-        let result = state.withLock { state -> MultipartFormDataEncodingResult? in
+        let result = state.withLock { state -> EncodedMultipartFormData? in
             guard case .ready(let result, _) = state else {
                 if case .over = state { return nil }
                 state = .over(nil)
@@ -113,7 +118,7 @@ final class FormBody: Sendable {
     }
 }
 
-extension MultipartFormDataEncodingResult {
+extension EncodedMultipartFormData {
     /// The value of the request's `Content-Type`.
     public var contentType: String {
         switch self {

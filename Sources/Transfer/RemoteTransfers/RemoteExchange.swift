@@ -161,6 +161,7 @@ final class RemoteExchange: ExchangeHandler {
     private func start(_ attempt: RemoteAttempt) throws(TransferError) {
         guard let route = connection.route else { throw TransferError(.internal, "a connection without a route") }
         var configuration = session.configuration
+        configuration.trustPolicies = session.serverTrustPolicyManager
         if attempt.step.isCleanUp {
             configuration.connectTimeout = min(configuration.connectTimeout, Self.cleanUpTimeout)
             configuration.stallTimeout = min(configuration.stallTimeout, Self.cleanUpTimeout)

@@ -93,7 +93,8 @@ struct RemoteOptions {
     private var trust: TrustOptions {
         TrustOptions(
             policy: configuration.trustPolicies.serverTrustPolicy(forHost: file.host)
-                ?? .performDefaultEvaluation(validateHost: true))
+                ?? .performDefaultEvaluation(validateHost: true),
+            isLeftToLibrary: true)
     }
 
     private var usesTLS: Bool { file.scheme == .ftps || (file.scheme == .ftp && request.transportSecurity != .none) }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import HTTPTypes
 
@@ -8,7 +9,7 @@ struct Validator: Sendable {
         var head: ResponseHead
         var isEmpty: Bool
         /// The body of a data request; `nil` for a download, which is validated by its head alone.
-        var data: [UInt8]?
+        var data: Data?
     }
 
     let evaluate: @Sendable (Answer) -> TransferError?
@@ -22,13 +23,13 @@ struct Validator: Sendable {
 
     /// Creates a check of the `Content-Type` field.
     ///
-    /// - Parameter accepted: the accepted media types, including `text/*` and `*/*`. An empty list accepts everything.
+    /// - Parameter accepted: the accepted media types, including `text/*` and `*/*`. An empty list accepts only an empty
+    ///   body.
     static func contentType(in accepted: @escaping @Sendable (TransferRequest) -> [String]) -> Validator {
         Validator { answer in
             // An empty body is acceptable as any type; this includes 204 and 205.
             if answer.isEmpty { return nil }
             let accepted = accepted(answer.request).compactMap(MediaType.init)
-            if accepted.isEmpty { return nil }
             guard let text = answer.head.value(of: "content-type") else {
                 return accepted.contains(where: \.isAny)
                     ? nil : TransferError(.unacceptableContentType, "the response has no Content-Type")
@@ -43,8 +44,9 @@ struct Validator: Sendable {
 
     /// Returns the types in the request's `Accept` field (RFC 9110, section 12.5.1), or `*/*` without the field.
     static func accepted(by request: TransferRequest) -> [String] {
-        guard let field = request.headerFields[.accept] else { return ["*/*"] }
-        return field.split(separator: ",").map { String($0.prefix { $0 != ";" }) }
+        let types = request.headerFields[.accept]?.split(separator: ",").map { String($0.prefix { $0 != ";" }) } ?? []
+        // A field that names no media type asks for none in particular.
+        return types.contains { MediaType($0) != nil } ? types : ["*/*"]
     }
 }
 

@@ -9,6 +9,8 @@ struct DownloadDecision: Sendable, Equatable, Codable {
     var partName: String
     /// The name of the download as recorded on its part file; it is unique.
     var owner: String
+    /// The required digest of the file.
+    var digest: FileDigest?
 
     static let longestPath = 4096
     static let (partStart, partEnd) = (UInt8(ascii: "."), ".part")

@@ -16,6 +16,8 @@ struct ResponseEvaluator {
     var total: Int64?
     /// The digest of the whole resource, as sent by the server earlier.
     var digest: FileDigest?
+    /// The statuses whose response is an empty file.
+    var emptyStatuses: Set<Int> = []
     /// The last segment of the URL's path. It distinguishes a compressed file from a compressed transfer.
     var pathSuffix: String
 
@@ -53,6 +55,7 @@ struct ResponseEvaluator {
         switch head.status {
         case 206: partial(head)
         case 200, 203: whole(head)
+        case let status where askedFrom == nil && emptyStatuses.contains(status): .restart(length: 0)
         case 204 where askedFrom != nil, 205 where askedFrom != nil:
             .fail(TransferError(.truncated, "the server sent a response without content (\(head.status))"))
         case 416 where askedFrom != nil: unsatisfiable(head)

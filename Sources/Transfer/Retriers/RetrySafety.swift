@@ -2,8 +2,7 @@ import HTTPTypes
 
 /// A test for whether a request may be sent again although the server may have acted on it (RFC 9110, section 9.2.2).
 ///
-/// Idempotent methods may always be repeated, and so may a download, whatever its method, since it only requests a
-/// file. Other methods (POST, PATCH) may be repeated if the server is known not to have acted on the request:
+/// Idempotent methods may always be repeated. Other methods (POST, PATCH) may be repeated if the server is known not to have acted on the request:
 /// - the connection failed before the request was complete: no byte was sent, or no byte of the body that it announced
 ///   (RFC 9112, section 8: an incomplete request must not be acted on);
 /// - the server says so: 408 (no complete request in time, RFC 9110 section 15.5.9), 425 (unwilling to process it yet,
@@ -25,7 +24,6 @@ struct RetrySafety: Equatable {
         var status: Int?
     }
 
-    var isDownload = false
     var method: HTTPRequest.Method
     /// The exchanges in order; empty if there were none.
     var steps: [Step] = []
@@ -33,7 +31,7 @@ struct RetrySafety: Equatable {
     var hasUnsentBody = false
 
     func allows(_ methods: Set<HTTPRequest.Method>) -> Bool {
-        if isDownload || methods.contains(method) { return true }
+        if methods.contains(method) { return true }
         guard let last = steps.last else { return true }
         guard steps.dropLast().allSatisfy({ !$0.isSent || $0.status.map(Self.preliminary.contains) ?? false }) else {
             return false
@@ -47,11 +45,10 @@ extension RetrySafety {
     /// Creates the test for the attempt that ended last.
     init(_ request: Request) {
         let task = request.task
-        isDownload = request is DownloadRequest
         method = request.original?.method ?? .get
         steps = (task?.metrics.exchanges ?? []).map { Step(isSent: $0.timeline.requestBegan != nil, status: $0.status) }
-        // Until a response is received, the progress counts the bytes of the sent body.
-        let announces = (task as? DataTask).map { $0.body.length.map { $0 > 0 } ?? true } ?? false
-        hasUnsentBody = announces && task?.response == nil && task?.progress.completedBytes == 0
+        let body = (task as? DataTask)?.body ?? (task as? DownloadTask)?.body ?? .none
+        let announces = body.length.map { $0 > 0 } ?? true
+        hasUnsentBody = announces && task?.response == nil && (task as? any LoopTask)?.core.sentBodyBytes == 0
     }
 }

@@ -8,15 +8,17 @@ public class DataRequest: Request, @unchecked Sendable {
 
     init(
         _ intention: Result<TransferRequest, TransferError>, body: @escaping @Sendable () -> RequestBody,
-        delegate: DataTaskDelegate, progress: TransferProgress, manager: SessionManager, isUpload: Bool
+        delegate: DataTaskDelegate, manager: SessionManager
     ) {
         dataDelegate = delegate
-        super.init(intention, delegate: delegate, progress: progress, manager: manager) {
+        super.init(intention, delegate: delegate, progress: delegate.progress, manager: manager) {
             [session = manager.session] request in
-            let (sink, body) = (delegate.sink, body())
-            return isUpload
-                ? session.uploadTask(with: request, body: body, sink: sink, progress: progress)
-                : session.dataTask(with: request, body: body, sink: sink, progress: progress)
+            let (sink, body, progress) = (delegate.sink, body(), delegate.progress)
+            guard let upload = delegate as? UploadTaskDelegate else {
+                return session.dataTask(with: request, body: body, sink: sink, progress: progress)
+            }
+            return session.uploadTask(
+                with: request, body: body, sink: sink, progress: upload.uploadProgress, responseProgress: progress)
         }
     }
 
@@ -41,9 +43,9 @@ public class DataRequest: Request, @unchecked Sendable {
     /// Runs `handler` when the request is complete.
     @discardableResult
     public func response(
-        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<Data?>) -> Void
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (DataResponse<Data?>) -> Void
     ) -> Self {
-        delegate.queue.add(on: queue) { [self] in handler(report()) }
+        delegate.queue.add(on: queue ?? callbackQueue) { [self] in handler(report()) }
         startIfImmediate()
         return self
     }
@@ -51,10 +53,10 @@ public class DataRequest: Request, @unchecked Sendable {
     /// Runs `handler` when the request is complete and its body is converted to a value.
     @discardableResult
     public func response<Serializer: ResponseSerializer>(
-        queue: HandlerQueue = .shared, using serializer: Serializer,
+        queue: HandlerQueue? = nil, using serializer: Serializer,
         _ handler: @escaping @Sendable (DataResponse<Serializer.Value>) -> Void
     ) -> Self {
-        delegate.queue.add(on: queue) { [self] in handler(report(serializer)) }
+        delegate.queue.add(on: queue ?? callbackQueue) { [self] in handler(report(serializer)) }
         startIfImmediate()
         return self
     }
@@ -62,7 +64,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// Runs `handler` when the request is complete, with the body as bytes; see ``DataSerializer``.
     @discardableResult
     public func responseData(
-        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<Data>) -> Void
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (DataResponse<Data>) -> Void
     ) -> Self {
         response(queue: queue, using: DataSerializer(), handler)
     }
@@ -70,7 +72,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// Runs `handler` when the request is complete, with the body as text; see ``StringSerializer``.
     @discardableResult
     public func responseString(
-        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<String>) -> Void
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (DataResponse<String>) -> Void
     ) -> Self {
         response(queue: queue, using: StringSerializer(), handler)
     }
@@ -78,7 +80,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// Runs `handler` when the request is complete, with the body as JSON of any shape; see ``JSONSerializer``.
     @discardableResult
     public func responseJSON(
-        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<JSONValue>) -> Void
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (DataResponse<JSONValue>) -> Void
     ) -> Self {
         response(queue: queue, using: JSONSerializer(), handler)
     }
@@ -86,7 +88,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// Runs `handler` when the request is complete, with a value decoded from its JSON; see ``DecodableSerializer``.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, queue: HandlerQueue = .shared,
+        of type: Value.Type = Value.self, queue: HandlerQueue? = nil,
         _ handler: @escaping @Sendable (DataResponse<Value>) -> Void
     ) -> Self {
         response(queue: queue, using: DecodableSerializer<Value>(), handler)
@@ -147,7 +149,7 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     private func report() -> DataResponse<Data?> {
-        let data = dataDelegate.data.map { Data($0) }
+        let data = dataDelegate.data
         let result: Result<Data?, TransferError> = delegate.error.map { .failure($0) } ?? .success(data)
         return DataResponse(request: request, head: response, data: data, result: result, metrics: metrics)
     }
@@ -171,18 +173,6 @@ extension Request {
         } onCancel: {
             cancel()
         }
-    }
-
-    /// Runs `handler` whenever the counts have changed, at most every 50 ms and once at the end.
-    @discardableResult
-    public func onProgress(
-        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (TransferProgress.Snapshot) -> Void
-    ) -> Self {
-        let progress = progress
-        Task {
-            for await snapshot in progress { queue.run { handler(snapshot) } }
-        }
-        return self
     }
 }
 

@@ -6,7 +6,7 @@ extension DownloadRequest {
     ///   - completion: runs when the request is complete. Its argument is `nil` if no byte was received, or if the
     ///     request completed anyway.
     public func cancel(
-        queue: HandlerQueue = .shared, byProducingResumeData completion: @escaping @Sendable (ResumeData?) -> Void
+        queue: HandlerQueue? = nil, byProducingResumeData completion: @escaping @Sendable (ResumeData?) -> Void
     ) {
         cancel()
         response(queue: queue) { completion($0.resumeData) }

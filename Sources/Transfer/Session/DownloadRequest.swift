@@ -1,20 +1,24 @@
 /// A request that downloads a file.
 ///
+/// A download by another method than `GET`, or with a body, uses one connection and no mirrors, and has no resume data:
+/// ranges are defined for `GET` only (RFC 9110, section 14.2). A later attempt fetches the whole again.
+///
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class DownloadRequest: Request, @unchecked Sendable {
-    private let downloadDelegate: DownloadTaskDelegate
+    let downloadDelegate: DownloadTaskDelegate
 
     init(
-        _ intention: Result<TransferRequest, TransferError>, placement: DownloadPlacement, resumeData: ResumeData?,
-        progress: TransferProgress, manager: SessionManager
+        _ intention: Result<TransferRequest, TransferError>, body: RequestBody = .none, placement: DownloadPlacement,
+        resumeData: ResumeData?, progress: TransferProgress, manager: SessionManager
     ) {
-        let delegate = DownloadTaskDelegate(placement: placement, resumeData: resumeData, progress: progress)
+        let delegate = manager.delegate.makeDownloadTaskDelegate()
+        delegate.prepare(placement: placement, resumeData: resumeData, progress: progress)
         downloadDelegate = delegate
         super.init(intention, delegate: delegate, progress: progress, manager: manager) {
             [session = manager.session] request in
             DownloadTask(
-                request, placement: delegate.nextPlacement, resumeData: delegate.resumeData, progress: progress,
-                session: session, wish: try? intention.get(), mismatches: delegate.mismatches)
+                request, body: body, placement: delegate.nextPlacement, resumeData: delegate.resumeData,
+                progress: progress, session: session, unadapted: try? intention.get(), mismatches: delegate.mismatches)
         }
     }
 
@@ -51,9 +55,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// Runs `handler` when the request is complete.
     @discardableResult
     public func response(
-        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (Response) -> Void
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (Response) -> Void
     ) -> Self {
-        delegate.queue.add(on: queue) { [self] in handler(report()) }
+        delegate.queue.add(on: queue ?? callbackQueue) { [self] in handler(report()) }
         startIfImmediate()
         return self
     }

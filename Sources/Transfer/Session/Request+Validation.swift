@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A request that can restrict the acceptable responses.
 public protocol ValidatedRequest: Request {}
 
@@ -35,7 +37,7 @@ extension DataRequest {
     /// as ``TransferError/underlying``.
     @discardableResult
     public func validate(
-        _ validator: @escaping @Sendable (TransferRequest, ResponseHead, [UInt8]?) -> Result<Void, any Error>
+        _ validator: @escaping @Sendable (TransferRequest, ResponseHead, Data?) -> Result<Void, any Error>
     ) -> Self {
         add(Validator { Validator.error(from: validator($0.request, $0.head, $0.data)) })
         return self

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPTypes
 import Synchronization
 
@@ -21,6 +22,8 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     let session: Session
     private let adapters: AdapterHolder
     private let startsByItself: Bool
+    /// The context of handlers that name none.
+    let callbackQueue: HandlerQueue
     private let intention: Result<TransferRequest, TransferError>
     /// Creates the task of an attempt from the adapted request.
     private let makeTask: @Sendable (TransferRequest) -> any SessionTask
@@ -49,9 +52,19 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         session = manager.session
         adapters = manager.adapters
         startsByItself = manager.startRequestsImmediately
+        callbackQueue = manager.callbackQueue
+        starts(when: progress)
+    }
+
+    /// Makes the request start when `progress` is first read, if the manager starts requests immediately.
+    func starts(when progress: TransferProgress) {
         progress.resume()
         if startsByItself { progress.whenRead { [weak self] in self?.startIfImmediate() } }
     }
+
+    /// The progress that counts the bytes which the request is made for: the sent ones of an upload, otherwise the
+    /// received ones.
+    package var mainProgress: TransferProgress { progress }
 
     /// The task of the current attempt, or of the last one; `nil` before the first.
     public var task: (any SessionTask)? { delegate.task }
@@ -255,7 +268,33 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         }
     }
 
-    func retryByHand() -> Bool { original != nil && delegate.endWaiting() }
+    /// Starts another attempt: the one that the request waits for, or a further one after the end.
+    func retryByHand() -> Bool {
+        guard original != nil else { return false }
+        return delegate.endWaiting() || startOver()
+    }
+
+    /// Starts another attempt of a complete request.
+    private func startOver() -> Bool {
+        guard session.isOpen, delegate.reopen() else { return false }
+        startsOver()
+        session.enter(self)
+        session.events.send(.didResume(self))
+        startAttempt()
+        return true
+    }
+
+    /// Called before a further attempt of a complete request.
+    func startsOver() { starts(when: progress) }
+
+    /// Starts another attempt at once: the one that the request waits for, or a further one after the end, as if a
+    /// retrier had asked for it. Handlers that have run are not called again; those added from now on wait for the new
+    /// end.
+    ///
+    /// - Returns: `false` if the request could not be created, is running or was never started, or if its session has
+    ///   ended.
+    @discardableResult
+    public func retry() -> Bool { retryByHand() }
 
     /// Whether another attempt could achieve what the first should have.
     var canTryAgain: Bool { !delegate.isCancelled && original != nil && session.isOpen }
@@ -281,6 +320,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     func complete(_ error: TransferError?) {
         delegate.complete(error: error) {
+            if let task { session.delegate.task(task, didCompleteWithError: error) }
             cleanUp()
             progress.finish()
             session.events.send(.didComplete(self, error))
@@ -298,7 +338,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     func add(_ validator: Validator) { validators.withLock { $0.append(validator) } }
 
     /// Validates the head of a response before its body is accepted.
-    func validate(_ head: ResponseHead, isEmpty: Bool, data: [UInt8]? = nil) -> TransferError? {
+    func validate(_ head: ResponseHead, isEmpty: Bool, data: Data? = nil) -> TransferError? {
         guard let request else { return nil }
         for validator in validators.withLock({ $0 }) {
             if let error = validator.evaluate(

@@ -41,5 +41,8 @@ struct RetryRecord: Sendable, Equatable {
 
 extension Request {
     /// The number of bytes that the next attempt can resume from.
-    var keptBytes: Int64 { self is DownloadRequest ? progress.completedBytes : 0 }
+    var keptBytes: Int64 {
+        guard self is DownloadRequest, (task as? DownloadTask)?.isRepeatable ?? true else { return 0 }
+        return progress.completedBytes
+    }
 }

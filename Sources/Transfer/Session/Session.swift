@@ -41,6 +41,13 @@ public final class Session: TaskSession {
     }
 
     private let state = Mutex(State())
+    private let policies: Mutex<ServerTrustPolicyManager>
+
+    /// The trust policies by host; initially those of the configuration. A change applies to new connections.
+    public var serverTrustPolicyManager: ServerTrustPolicyManager {
+        get { policies.withLock { $0 } }
+        set { policies.withLock { $0 = newValue } }
+    }
 
     /// Creates a session and starts its threads.
     ///
@@ -61,6 +68,7 @@ public final class Session: TaskSession {
         configuration: SessionConfiguration, delegate: SessionDelegate, resolver: Resolver
     ) throws(TransferError) {
         self.delegate = delegate
+        policies = Mutex(configuration.trustPolicies)
         let faults = LoopFaults { [weak delegate] description in delegate?.session(didFindFault: description) }
         resources = try SessionResources(configuration, resolver: resolver, faults: faults)
         if configuration.limitsConnections {
@@ -94,14 +102,15 @@ public final class Session: TaskSession {
     /// - Parameters:
     ///   - request: The request.
     ///   - target: The destination of the bytes.
+    ///   - body: The request's body; `.none` for no body. See ``DownloadRequest`` for methods other than `GET`.
     ///   - resumeData: The state left by an earlier attempt at the same target.
     ///   - progress: The progress of an earlier task, to continue its counts.
     public func downloadTask(
-        with request: TransferRequest, target: DownloadTarget, resumeData: ResumeData? = nil,
-        progress: TransferProgress = TransferProgress()
+        with request: TransferRequest, target: DownloadTarget, body: RequestBody = .none,
+        resumeData: ResumeData? = nil, progress: TransferProgress = TransferProgress()
     ) -> DownloadTask {
         DownloadTask(
-            request, placement: .fixed(target), resumeData: resumeData, progress: progress, session: self)
+            request, body: body, placement: .fixed(target), resumeData: resumeData, progress: progress, session: self)
     }
 
     /// Creates a task that keeps its response in memory; ``SessionTask/resume()`` starts it.
@@ -117,10 +126,18 @@ public final class Session: TaskSession {
     }
 
     /// Creates a task that sends `body`, again for each redirect and challenge; ``SessionTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - body: The request's body.
+    ///   - progress: The progress of the sent body.
+    ///   - responseProgress: The progress of the response body.
     public func uploadTask(
-        with request: TransferRequest, from body: RequestBody, progress: TransferProgress = TransferProgress()
+        with request: TransferRequest, from body: RequestBody, progress: TransferProgress = TransferProgress(),
+        responseProgress: TransferProgress = TransferProgress()
     ) -> UploadTask {
-        uploadTask(with: request, body: body, sink: .collect, progress: progress)
+        uploadTask(
+            with: request, body: body, sink: .collect, progress: progress, responseProgress: responseProgress)
     }
 
     func dataTask(
@@ -130,9 +147,11 @@ public final class Session: TaskSession {
     }
 
     func uploadTask(
-        with request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress
+        with request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress,
+        responseProgress: TransferProgress
     ) -> UploadTask {
-        UploadTask(request, body: body, sink: sink, progress: progress, session: self)
+        UploadTask(
+            request, body: body, sink: sink, progress: progress, responseProgress: responseProgress, session: self)
     }
 
     /// Rejects new tasks and cancels the existing ones.
@@ -181,7 +200,7 @@ public final class Session: TaskSession {
         }
         guard ends else { return }
         resources.stop()
-        delegate.session(didBecomeInvalid: self)
+        delegate.session(self, didBecomeInvalidWithError: nil)
         events.finish()
     }
 
@@ -207,7 +226,7 @@ public final class Session: TaskSession {
             state.unsettled -= 1
             return state.unsettled == 0
         }
-        if isIdle { delegate.session(didFinishEvents: self) }
+        if isIdle { delegate.session(didFinishEventsOf: self) }
     }
 
     private enum AdmissionResult { case goes, waits, refused }
@@ -325,7 +344,7 @@ public final class Session: TaskSession {
         guard task.core.complete(error) else { return }
         task.didEnd(error)
         let wasThere = remove(task)
-        delegate.task(task, didCompleteWith: error)
+        delegate.task(task, didEndWith: error)
         if wasThere { callbacksDidEnd() }
         endIfFinished()
     }

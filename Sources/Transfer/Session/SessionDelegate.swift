@@ -4,8 +4,15 @@ import Synchronization
 /// the callback goes to the request's own ``TaskDelegate``, and if that does not handle it, the default applies.
 ///
 /// The closures are set as properties of the delegate itself: `delegate.taskDidComplete = { … }`.
+///
+/// A subclass may override the methods, one for each callback. The implementation here runs the closure or the default.
+/// The methods run on the session's threads and must not block. A completion handler must be called once, at any time
+/// and on any thread.
+///
+/// `@unchecked`, since the compiler cannot check a class with subclasses: every stored property is a `let` of a
+/// `Sendable` type. The same is required of subclasses.
 @dynamicMemberLookup
-public final class SessionDelegate: TaskCallbacks {
+open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
     private struct State {
         var overrides = Overrides()
         var requests: [Int: Request] = [:]
@@ -36,6 +43,28 @@ public final class SessionDelegate: TaskCallbacks {
             }
         }
     }
+
+    /// Whether the methods may be overridden, so that the session has to call all of them.
+    private var isSubclassed: Bool { type(of: self) != SessionDelegate.self }
+
+    /// Returns whether the session has to make a callback.
+    private func handles(_ callback: Callbacks) -> Bool { responds(to: callback) || isSubclassed }
+
+    // MARK: Delegates of requests
+
+    /// Creates the delegate of a data request.
+    open func makeDataTaskDelegate() -> DataTaskDelegate { DataTaskDelegate() }
+
+    /// Creates the delegate of an upload.
+    open func makeUploadTaskDelegate() -> UploadTaskDelegate { UploadTaskDelegate() }
+
+    /// Creates the delegate of a download.
+    open func makeDownloadTaskDelegate() -> DownloadTaskDelegate { DownloadTaskDelegate() }
+
+    /// Creates the delegate of a stream.
+    open func makeStreamTaskDelegate() -> StreamTaskDelegate { StreamTaskDelegate() }
+
+    // MARK: Closures
 
     /// Returns whether a callback has a closure.
     public func responds(to callback: Callbacks) -> Bool {
@@ -80,15 +109,19 @@ public final class SessionDelegate: TaskCallbacks {
     /// Records the session that this delegate belongs to.
     func attach(to session: Session) { state.withLock { $0.session = session } }
 
-    func session(didBecomeInvalid session: Session) {
-        closure(.sessionDidBecomeInvalid, \.sessionDidBecomeInvalid)?(session, nil)
+    /// Called when the session was invalidated and its last task is complete.
+    open func session(_ session: Session, didBecomeInvalidWithError error: TransferError?) {
+        closure(.sessionDidBecomeInvalid, \.sessionDidBecomeInvalid)?(session, error)
     }
 
-    func session(didFindFault description: String) {
+    /// Called for an internal fault; see ``Overrides/sessionDidFindFault``.
+    open func session(didFindFault description: String) {
         closure(.sessionDidFindFault, \.sessionDidFindFault)?(description)
     }
 
-    func session(didFinishEvents session: Session) {
+    /// Called when all events of the session so far have been delivered. Runs the manager's
+    /// ``SessionManager/backgroundCompletionHandler`` by default.
+    open func session(didFinishEventsOf session: Session) {
         if let closure = closure(.sessionDidFinishEvents, \.sessionDidFinishEvents) { return closure(session) }
         if let handler = backgroundCompletionHandler { HandlerQueue.shared.run(handler) }
     }
@@ -103,10 +136,13 @@ public final class SessionDelegate: TaskCallbacks {
 
     /// Returns whether a closure decides on the task's redirects.
     func decidesRedirects(of task: any SessionTask) -> Bool {
-        responds(to: .taskWillPerformHTTPRedirection) || self[task]?.delegate.taskWillPerformHTTPRedirection != nil
+        if handles(.taskWillPerformHTTPRedirection) { return true }
+        guard let delegate = self[task]?.delegate else { return false }
+        return delegate.taskWillPerformHTTPRedirection != nil || delegate.isSubclassed
     }
 
-    func task(
+    /// Called for a redirect. `completion` takes the next request, or `nil` to make the redirect response the final one.
+    open func task(
         _ task: any SessionTask, willPerformHTTPRedirection response: ResponseHead, newRequest: TransferRequest,
         completion: @escaping @Sendable (TransferRequest?) -> Void
     ) {
@@ -114,95 +150,118 @@ public final class SessionDelegate: TaskCallbacks {
             closure(task, response, newRequest, completion)
         } else if let closure = closure(.taskWillPerformHTTPRedirection, \.taskWillPerformHTTPRedirection) {
             completion(closure(task, response, newRequest))
-        } else if let closure = self[task]?.delegate.taskWillPerformHTTPRedirection {
-            completion(closure(task, response, newRequest))
+        } else if let delegate = self[task]?.delegate {
+            completion(delegate.task(task, willPerformHTTPRedirection: response, newRequest: newRequest))
         } else {
             completion(newRequest)
         }
     }
 
     /// Whether a closure of this delegate decides on a server's certificate, in addition to the host's trust policy.
-    var decidesTrust: Bool { responds(to: [.taskDidReceiveChallenge, .sessionDidReceiveChallenge]) }
+    var decidesTrust: Bool { handles([.taskDidReceiveChallenge, .sessionDidReceiveChallenge]) }
 
     /// Returns whether the task's own delegate decides on a server's certificate.
-    func decidesOwnTrust(of task: any SessionTask) -> Bool { self[task]?.delegate.taskDidReceiveChallenge != nil }
+    func decidesOwnTrust(of task: any SessionTask) -> Bool {
+        self[task].map { $0.delegate.taskDidReceiveChallenge != nil || $0.delegate.isSubclassed } ?? false
+    }
 
-    /// Resolves a challenge. The session's closures come first for server trust, which concerns all its tasks. For
+    /// Called for a challenge. The session's closures come first for server trust, which concerns all its tasks. For
     /// credentials they are called only if the task has no closure and no request.
-    func task(
+    open func task(
         _ task: any SessionTask, didReceive challenge: AuthenticationChallenge,
         completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
     ) {
         let request = self[task]
-        if challenge.serverTrust != nil, ask(challenge, completion) { return }
+        if challenge.serverTrust != nil, decidesTrustForSession(of: task), let session = state.withLock({ $0.session })
+        {
+            return self.session(session, didReceive: challenge, completion: completion)
+        }
         if let closure = closure(.taskDidReceiveChallenge, \.taskDidReceiveChallengeWithCompletion) {
             closure(task, challenge, completion)
         } else if let closure = closure(.taskDidReceiveChallenge, \.taskDidReceiveChallenge) {
             let (disposition, credential) = closure(task, challenge)
             completion(disposition, credential)
         } else if let request {
-            let (disposition, credential) = request.delegate.answer(challenge, of: task)
+            let (disposition, credential) = request.delegate.task(task, didReceive: challenge)
             completion(disposition, credential)
-        } else if !ask(challenge, completion) {
+        } else if let session = state.withLock({ $0.session }) {
+            self.session(session, didReceive: challenge, completion: completion)
+        } else {
             let (disposition, credential) = TaskDelegate.defaultAnswer(challenge, credential: nil)
             completion(disposition, credential)
         }
     }
 
-    /// Passes a challenge to the session's closure.
-    ///
-    /// - Returns: whether there is such a closure.
-    private func ask(
-        _ challenge: AuthenticationChallenge,
-        _ completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
-    ) -> Bool {
-        guard let session = state.withLock({ $0.session }) else { return false }
+    /// Returns whether the session's method decides on the trust of a task's server: it has a closure, or it may be
+    /// overridden and nothing else decides.
+    private func decidesTrustForSession(of task: any SessionTask) -> Bool {
+        if responds(to: .sessionDidReceiveChallenge) { return true }
+        return isSubclassed && !responds(to: .taskDidReceiveChallenge) && !decidesOwnTrust(of: task)
+    }
+
+    /// Called for a challenge that concerns the session: the trust of a server if the session has a closure, and
+    /// credentials for a task without a request.
+    open func session(
+        _ session: Session, didReceive challenge: AuthenticationChallenge,
+        completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
+    ) {
         if let closure = closure(.sessionDidReceiveChallenge, \.sessionDidReceiveChallengeWithCompletion) {
-            closure(session, challenge, completion)
-        } else if let closure = closure(.sessionDidReceiveChallenge, \.sessionDidReceiveChallenge) {
-            let (disposition, credential) = closure(session, challenge)
-            completion(disposition, credential)
-        } else {
-            return false
+            return closure(session, challenge, completion)
         }
-        return true
+        let (disposition, credential) =
+            closure(.sessionDidReceiveChallenge, \.sessionDidReceiveChallenge)?(session, challenge)
+            ?? TaskDelegate.defaultAnswer(challenge, credential: nil)
+        completion(disposition, credential)
     }
 
     func decidesBodyStreams(of task: any SessionTask) -> Bool {
-        responds(to: .taskNeedNewBodyStream) || self[task]?.delegate.taskNeedNewBodyStream != nil
+        if handles(.taskNeedNewBodyStream) { return true }
+        guard let delegate = self[task]?.delegate else { return false }
+        return delegate.taskNeedNewBodyStream != nil || delegate.isSubclassed
     }
 
-    func task(_ task: any SessionTask, needNewBodyStream completion: @escaping @Sendable (BodyStream?) -> Void) {
+    /// Called when a body stream has to be sent again. `completion` takes a new stream, or `nil` for the body's own.
+    open func task(_ task: any SessionTask, needNewBodyStream completion: @escaping @Sendable (BodyStream?) -> Void) {
         if let closure = closure(.taskNeedNewBodyStream, \.taskNeedNewBodyStreamWithCompletion) {
             closure(task, completion)
         } else if let closure = closure(.taskNeedNewBodyStream, \.taskNeedNewBodyStream) {
             completion(closure(task))
         } else {
-            completion(self[task]?.delegate.taskNeedNewBodyStream?(task))
+            completion(self[task]?.delegate.taskNeedsNewBodyStream(task))
         }
     }
 
-    func task(_ task: any SessionTask, didSendBodyData bytes: Int64, total: Int64, expected: Int64?) {
+    /// Called for sent body bytes: bytes in this piece, bytes sent so far, and the length of the body, if known.
+    open func task(_ task: any SessionTask, didSendBodyData bytes: Int64, total: Int64, expected: Int64?) {
         closure(.taskDidSendBodyData, \.taskDidSendBodyData)?(task, bytes, total, expected)
     }
 
-    func task(_ task: any LoopTask, didCompleteWith error: TransferError?) {
+    /// Called with the metrics of a task's exchanges, just before the task is complete.
+    open func task(_ task: any SessionTask, didFinishCollecting metrics: TransferMetrics) {
+        closure(.taskDidFinishCollectingMetrics, \.taskDidFinishCollectingMetrics)?(task, metrics)
+    }
+
+    /// Called when a request is complete, after validation and retries and before its handlers, with the task of its last
+    /// attempt. Also called for each completed task without a request.
+    open func task(_ task: any SessionTask, didCompleteWithError error: TransferError?) {
+        closure(.taskDidComplete, \.taskDidComplete)?(task, error)
+    }
+
+    /// Records the end of a task, and passes it on to its request.
+    func task(_ task: any LoopTask, didEndWith error: TransferError?) {
         let request = remove(task)
-        closure(.taskDidFinishCollectingMetrics, \.taskDidFinishCollectingMetrics)?(task, task.metrics)
-        request?.delegate.finish(task, error)
-        if let closure = closure(.taskDidComplete, \.taskDidComplete) {
-            closure(task, error)
-            request?.complete(error)
-        } else {
-            request?.attemptDidEnd(error, retrier: retrier)
-        }
+        self.task(task, didFinishCollecting: task.metrics)
+        guard let request else { return self.task(task, didCompleteWithError: error) }
+        request.delegate.finish(task, error)
+        request.attemptDidEnd(error, retrier: retrier)
     }
 
     // MARK: From data tasks
 
-    func decidesResponses(of task: DataTask) -> Bool { responds(to: .dataTaskDidReceiveResponse) }
+    func decidesResponses(of task: DataTask) -> Bool { handles(.dataTaskDidReceiveResponse) }
 
-    func dataTask(
+    /// Called for a response whose body is about to be received; `completion` decides what to do with it.
+    open func dataTask(
         _ task: DataTask, didReceive response: ResponseHead,
         completion: @escaping @Sendable (ResponseDisposition) -> Void
     ) {
@@ -215,16 +274,22 @@ public final class SessionDelegate: TaskCallbacks {
 
     var receivesData: Bool { responds(to: .dataTaskDidReceiveData) }
 
-    func dataTask(_ task: DataTask, didReceive bytes: [UInt8]) {
-        closure(.dataTaskDidReceiveData, \.dataTaskDidReceiveData)?(task, bytes)
+    var observesData: Bool { isSubclassed }
+
+    /// Called for received bytes. The implementation here keeps them or passes them on, as the request says, unless there
+    /// is a closure for them.
+    open func dataTask(_ task: DataTask, didReceive bytes: [UInt8]) {
+        guard let closure = closure(.dataTaskDidReceiveData, \.dataTaskDidReceiveData) else { return task.keepPiece() }
+        closure(task, bytes)
     }
 
     /// Returns whether a closure decides on the storage of the task's response.
     func decidesCaching(of task: DataTask) -> Bool {
-        responds(to: .dataTaskWillCacheResponse) || dataDelegate(of: task)?.dataTaskWillCacheResponse != nil
+        handles(.dataTaskWillCacheResponse) || dataDelegate(of: task)?.dataTaskWillCacheResponse != nil
     }
 
-    func dataTask(
+    /// Called for a complete, cacheable response; `completion` takes what to store, or `nil` to store nothing.
+    open func dataTask(
         _ task: DataTask, willCache response: CachedResponse,
         completion: @escaping @Sendable (CachedResponse?) -> Void
     ) {
@@ -249,6 +314,11 @@ public final class SessionDelegate: TaskCallbacks {
             // The request may have been cancelled or suspended while it had only the old task.
             if request.isCancelled { download.cancel() } else { request.delegate.synchronizeTaskState() }
         }
+        dataTask(task, didBecomeDownloadTask: download)
+    }
+
+    /// Called when a download task continues with the data task's response.
+    open func dataTask(_ task: DataTask, didBecomeDownloadTask download: DownloadTask) {
         closure(.dataTaskDidBecomeDownloadTask, \.dataTaskDidBecomeDownloadTask)?(task, download)
     }
 
@@ -261,59 +331,71 @@ public final class SessionDelegate: TaskCallbacks {
         self[task]?.validate(head, isEmpty: isEmpty)
     }
 
-    func downloadTask(_ task: DownloadTask, didWriteData bytes: Int64, total: Int64, expected: Int64?) {
+    /// Called for bytes written to the part file; see ``Overrides/downloadTaskDidWriteData``.
+    open func downloadTask(_ task: DownloadTask, didWriteData bytes: Int64, total: Int64, expected: Int64?) {
         closure(.downloadTaskDidWriteData, \.downloadTaskDidWriteData)?(task, bytes, total, expected)
     }
 
-    func downloadTask(_ task: DownloadTask, didResumeAtOffset offset: Int64, expected: Int64?) {
+    /// Called when a download resumes; see ``Overrides/downloadTaskDidResumeAtOffset``.
+    open func downloadTask(_ task: DownloadTask, didResumeAtOffset offset: Int64, expected: Int64?) {
         if let closure = closure(.downloadTaskDidResumeAtOffset, \.downloadTaskDidResumeAtOffset) {
             return closure(task, offset, expected)
         }
         (self[task]?.delegate as? DownloadTaskDelegate)?.didResume(at: offset)
     }
 
-    func downloadTask(_ task: DownloadTask, didRestartBecause reason: String) {
+    /// Called when a download starts again; see ``Overrides/downloadTaskDidRestart``.
+    open func downloadTask(_ task: DownloadTask, didRestartBecause reason: String) {
         closure(.downloadTaskDidRestart, \.downloadTaskDidRestart)?(task, reason)
     }
 
-    func downloadTask(_ task: DownloadTask, didDoubt reason: String) {
+    /// Called for a contradictory statement of a server; see ``Overrides/downloadTaskDidDoubt``.
+    open func downloadTask(_ task: DownloadTask, didDoubt reason: String) {
         closure(.downloadTaskDidDoubt, \.downloadTaskDidDoubt)?(task, reason)
     }
 
-    func downloadTask(didReceiveAll task: DownloadTask) {
+    /// Called when the last byte is received; see ``Overrides/downloadTaskDidReceiveAll``.
+    open func downloadTask(didReceiveAll task: DownloadTask) {
         if let closure = closure(.downloadTaskDidReceiveAll, \.downloadTaskDidReceiveAll) { return closure(task) }
         (self[task]?.delegate as? DownloadTaskDelegate)?.received?()
     }
 
-    func downloadTask(wantsCheckpoint task: DownloadTask) {
+    /// Called when a checkpoint is due; see ``Overrides/downloadTaskWantsCheckpoint``.
+    open func downloadTask(wantsCheckpoint task: DownloadTask) {
         if let closure = closure(.downloadTaskWantsCheckpoint, \.downloadTaskWantsCheckpoint) { return closure(task) }
         (self[task]?.delegate as? DownloadTaskDelegate)?.wantsCheckpoint?()
     }
 
-    func downloadTask(_ task: DownloadTask, didFinishDownloading file: PublishedFile) {
+    /// Called when the file has its final name; see ``Overrides/downloadTaskDidFinishDownloading``.
+    open func downloadTask(_ task: DownloadTask, didFinishDownloading file: PublishedFile) {
         closure(.downloadTaskDidFinishDownloading, \.downloadTaskDidFinishDownloading)?(task, file)
     }
 
     // MARK: From stream tasks
 
-    func streamTask(readClosedFor task: StreamTask) {
+    /// Called at the end of the read side; see ``Overrides/streamTaskReadClosed``.
+    open func streamTask(readClosedFor task: StreamTask) {
         if let closure = closure(.streamTaskReadClosed, \.streamTaskReadClosed) { return closure(task) }
         streamDelegate(of: task)?.streamTaskReadClosed?(task)
     }
 
-    func streamTask(writeClosedFor task: StreamTask) {
+    /// Called at the end of the write side; see ``Overrides/streamTaskWriteClosed``.
+    open func streamTask(writeClosedFor task: StreamTask) {
         if let closure = closure(.streamTaskWriteClosed, \.streamTaskWriteClosed) { return closure(task) }
         streamDelegate(of: task)?.streamTaskWriteClosed?(task)
     }
 
-    func streamTask(betterRouteDiscoveredFor task: StreamTask) {
+    /// Called for a better route; see ``Overrides/streamTaskBetterRouteDiscovered``.
+    open func streamTask(betterRouteDiscoveredFor task: StreamTask) {
         if let closure = closure(.streamTaskBetterRouteDiscovered, \.streamTaskBetterRouteDiscovered) {
             return closure(task)
         }
         streamDelegate(of: task)?.streamTaskBetterRouteDiscovered?(task)
     }
 
-    func streamTask(_ task: StreamTask, didBecome reader: StreamReader, _ writer: StreamWriter) {
+    /// Called when a stream becomes a reader and a writer; see
+    /// ``Overrides/streamTaskDidBecomeInputAndOutputStreams``.
+    open func streamTask(_ task: StreamTask, didBecome reader: StreamReader, _ writer: StreamWriter) {
         if let closure = closure(
             .streamTaskDidBecomeInputAndOutputStreams, \.streamTaskDidBecomeInputAndOutputStreams)
         {

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import HTTPTypes
 
 extension SessionManager {
     /// Returns a request to download a file.
@@ -10,13 +11,7 @@ extension SessionManager {
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary
     ) -> DownloadRequest {
-        let intention = Result { () throws(TransferError) in
-            try destination.check()
-            return try request.asRequest()
-        }
-        return DownloadRequest(
-            intention, placement: .decided(by: destination), resumeData: nil, progress: TransferProgress(),
-            manager: self)
+        download(Result { () throws(TransferError) in try request.asRequest() }, body: .none, to: destination)
     }
 
     /// Returns a request to download a file.
@@ -30,6 +25,66 @@ extension SessionManager {
         _ request: some RequestConvertible, to path: String, options: DownloadDestination.Options = []
     ) -> DownloadRequest {
         download(request, to: .path(path, options: options))
+    }
+
+    /// Returns a request to download a file with a known digest.
+    ///
+    ///     let file = try await manager.download(url, to: "/srv/image.iso", digest: .sha256("9f86…")).value
+    ///
+    /// - Parameters:
+    ///   - request: the request to send.
+    ///   - path: the file's final path, absolute or relative to the process's directory.
+    ///   - options: permitted changes to the file system.
+    ///   - digest: the required digest; see ``DownloadDestination/digest``.
+    public func download(
+        _ request: some RequestConvertible, to path: String, options: DownloadDestination.Options = [],
+        digest: FileDigest
+    ) -> DownloadRequest {
+        download(request, to: .path(path, options: options).verified(by: digest))
+    }
+
+    /// Returns a request to download the response to parameters.
+    ///
+    /// - Parameters:
+    ///   - url: an absolute URL.
+    ///   - method: the method. See ``DownloadRequest`` for methods other than `GET`.
+    ///   - parameters: encoded into the query or the body, as `encoding` decides.
+    ///   - encoding: encodes the parameters; used only if there are any.
+    ///   - headers: fields of this request, which take precedence over the session's.
+    ///   - destination: the place of the file.
+    public func download(
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters,
+        encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:],
+        to destination: DownloadDestination = .temporary
+    ) -> DownloadRequest {
+        let encoded = Self.encode(url, method, parameters, encoding, headers)
+        return download(encoded.map(\.request), body: (try? encoded.get())?.requestBody ?? .none, to: destination)
+    }
+
+    /// Returns a request to download the response to a request with a body; see ``DownloadRequest``.
+    ///
+    /// - Parameters:
+    ///   - request: the request to send; a URL alone is sent to with `POST`.
+    ///   - body: the body of the request.
+    ///   - destination: the place of the file.
+    public func download(
+        _ request: some RequestConvertible, sending body: RequestBody, to destination: DownloadDestination = .temporary
+    ) -> DownloadRequest {
+        download(Self.uploadRequest(request), body: body, to: destination)
+    }
+
+    private func download(
+        _ intention: Result<TransferRequest, TransferError>, body: RequestBody, to destination: DownloadDestination
+    ) -> DownloadRequest {
+        let checked = intention.flatMap { request in
+            Result { () throws(TransferError) in
+                try destination.check()
+                return request
+            }
+        }
+        return DownloadRequest(
+            checked, body: body, placement: .decided(by: destination), resumeData: nil, progress: TransferProgress(),
+            manager: self)
     }
 
     /// Returns a request to download a file.
@@ -55,7 +110,7 @@ extension SessionManager {
     ///   - resumeData: resume data of a request that was given a ``DownloadDestination``; with others, the request
     ///     fails with ``TransferError/Code/invalidRequest``.
     ///   - request: the request to use instead of the stored one, which holds no credentials. With another URL,
-    ///     everything is fetched again.
+    ///     or a method other than `GET`, everything is fetched again.
     ///   - destination: the destination; by default the one decided earlier. The part file is moved there, but not onto
     ///     another file system: then everything is fetched again.
     public func download(
@@ -88,11 +143,13 @@ extension Session {
     ///   - destination: evaluated after the head of the response is validated.
     ///   - resumeData: resume data of an earlier task that was given a destination.
     ///   - progress: continues the counts of an earlier task.
+    ///   - body: the request's body; `.none` for no body. See ``DownloadRequest`` for methods other than `GET`.
     public func downloadTask(
         with request: TransferRequest, to destination: DownloadDestination = .temporary,
-        resumeData: ResumeData? = nil, progress: TransferProgress = TransferProgress()
+        resumeData: ResumeData? = nil, progress: TransferProgress = TransferProgress(), body: RequestBody = .none
     ) -> DownloadTask {
         DownloadTask(
-            request, placement: .decided(by: destination), resumeData: resumeData, progress: progress, session: self)
+            request, body: body, placement: .decided(by: destination), resumeData: resumeData, progress: progress,
+            session: self)
     }
 }

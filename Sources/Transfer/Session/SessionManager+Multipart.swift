@@ -51,6 +51,6 @@ extension SessionManager {
     private func upload(
         _ form: FormBody, _ request: some RequestConvertible, _ progress: TransferProgress
     ) -> UploadRequest {
-        UploadRequest(Self.wish(toSend: request), form: form, progress: progress, manager: self)
+        UploadRequest(Self.uploadRequest(request), form: form, progress: progress, manager: self)
     }
 }

@@ -11,8 +11,25 @@ public final class SessionManager: Sendable {
     /// The session's delegate; its closures replace the standard behaviour.
     public let delegate: SessionDelegate
     /// Whether a request starts as soon as a handler or an await asks for its end; otherwise its `resume()` starts it.
-    public let startRequestsImmediately: Bool
+    /// A change applies to requests that are created afterwards.
+    public var startRequestsImmediately: Bool {
+        get { settings.withLock { $0.startsImmediately } }
+        set { settings.withLock { $0.startsImmediately = newValue } }
+    }
 
+    /// The context of handlers that name none, by default ``HandlerQueue/shared``. A change applies to requests that are
+    /// created afterwards.
+    public var callbackQueue: HandlerQueue {
+        get { settings.withLock { $0.queue } }
+        set { settings.withLock { $0.queue = newValue } }
+    }
+
+    private struct Settings {
+        var startsImmediately: Bool
+        var queue: HandlerQueue
+    }
+
+    private let settings: Mutex<Settings>
     let adapters = AdapterHolder()
 
     /// Creates a manager with a session of its own.
@@ -22,26 +39,38 @@ public final class SessionManager: Sendable {
     ///   - delegate: the new session's delegate.
     ///   - serverTrustPolicyManager: replaces the configuration's trust policies.
     ///   - startRequestsImmediately: see the property of the same name.
+    ///   - queue: the context of handlers that name none.
     /// - Throws: the errors of ``Session/init(configuration:delegate:)``.
     public init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
-        serverTrustPolicyManager: ServerTrustPolicyManager? = nil, startRequestsImmediately: Bool = true
+        serverTrustPolicyManager: ServerTrustPolicyManager? = nil, startRequestsImmediately: Bool = true,
+        queue: HandlerQueue = .shared
     ) throws(TransferError) {
         var configuration = configuration
         if let serverTrustPolicyManager { configuration.trustPolicies = serverTrustPolicyManager }
         session = try Session(configuration: configuration, delegate: delegate)
         self.delegate = delegate
-        self.startRequestsImmediately = startRequestsImmediately
+        settings = Mutex(Settings(startsImmediately: startRequestsImmediately, queue: queue))
     }
 
     /// Creates a manager for an existing session.
     ///
+    /// - Parameters:
+    ///   - session: the session.
+    ///   - delegate: the delegate of `session`.
+    ///   - serverTrustPolicyManager: replaces the trust policies of `session`.
+    ///   - startRequestsImmediately: see the property of the same name.
+    ///   - queue: the context of handlers that name none.
     /// - Returns: `nil` if `session` has another delegate.
-    public init?(session: Session, delegate: SessionDelegate, startRequestsImmediately: Bool = true) {
+    public init?(
+        session: Session, delegate: SessionDelegate, serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
+        startRequestsImmediately: Bool = true, queue: HandlerQueue = .shared
+    ) {
         guard session.delegate === delegate else { return nil }
+        if let serverTrustPolicyManager { session.serverTrustPolicyManager = serverTrustPolicyManager }
         self.session = session
         self.delegate = delegate
-        self.startRequestsImmediately = startRequestsImmediately
+        settings = Mutex(Settings(startsImmediately: startRequestsImmediately, queue: queue))
     }
 
     deinit { session.invalidateAndCancel() }
@@ -77,20 +106,24 @@ public final class SessionManager: Sendable {
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters = [:],
         encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:]
     ) -> DataRequest {
-        let encoded = Result { () throws(TransferError) in
+        let encoded = Self.encode(url, method, parameters, encoding, headers)
+        return make(encoded.map(\.request), body: (try? encoded.get())?.requestBody ?? .none)
+    }
+
+    static func encode(
+        _ url: some URLConvertible, _ method: HTTPRequest.Method, _ parameters: Parameters,
+        _ encoding: any ParameterEncoding, _ headers: HTTPFields
+    ) -> Result<EncodedRequest, TransferError> {
+        Result { () throws(TransferError) in
             let request = TransferRequest(url: try url.asURLText(), method: method, headerFields: headers)
             return parameters.isEmpty
                 ? EncodedRequest(request: request, body: nil) : try encoding.encode(request, with: parameters)
         }
-        return make(encoded.map(\.request), body: (try? encoded.get())?.body.map { .data($0) } ?? .none)
     }
 
     private func make(_ intention: Result<TransferRequest, TransferError>, body: RequestBody) -> DataRequest {
-        let progress = TransferProgress()
-        return DataRequest(
-            intention, body: { body }, delegate: DataTaskDelegate(progress: progress), progress: progress,
-            manager: self,
-            isUpload: false)
+        DataRequest(
+            intention, body: { body }, delegate: delegate.makeDataTaskDelegate(), manager: self)
     }
 
     // MARK: Downloads
@@ -122,14 +155,15 @@ public final class SessionManager: Sendable {
     public func upload(
         _ body: RequestBody, with request: some RequestConvertible, progress: TransferProgress = TransferProgress()
     ) -> UploadRequest {
-        UploadRequest(Self.wish(toSend: request), body: body, progress: progress, manager: self)
+        UploadRequest(Self.uploadRequest(request), body: body, progress: progress, manager: self)
     }
 
-    static func wish(toSend request: some RequestConvertible) -> Result<TransferRequest, TransferError> {
+    /// Returns the request that sends a body; a URL alone is sent to with `POST`.
+    static func uploadRequest(_ request: some RequestConvertible) -> Result<TransferRequest, TransferError> {
         Result { () throws(TransferError) in
-            var wish = try request.asRequest()
-            if request is any URLConvertible { wish.method = .post }
-            return wish
+            var made = try request.asRequest()
+            if request is any URLConvertible { made.method = .post }
+            return made
         }
     }
 
@@ -143,9 +177,9 @@ public final class SessionManager: Sendable {
 
     // MARK: Retrying by hand
 
-    /// Starts the next attempt of a request that waits for it, at once.
+    /// Starts another attempt of a request; see ``Request/retry()``.
     ///
-    /// - Returns: `false` if there is no original request to repeat, or if no attempt waits.
+    /// - Returns: `false` if there is no original request to repeat, or if the request runs or never ran.
     @discardableResult
     public func retry(_ request: Request) -> Bool { request.retryByHand() }
 }

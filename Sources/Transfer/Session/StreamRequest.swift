@@ -8,9 +8,9 @@ public final class StreamRequest: Request, @unchecked Sendable {
     private let channel: StreamChannel
 
     init(_ intention: Result<TransferRequest, TransferError>, manager: SessionManager) {
-        let (channel, progress) = (StreamChannel(), TransferProgress())
+        let delegate = manager.delegate.makeStreamTaskDelegate()
+        let (channel, progress) = (delegate.channel, delegate.progress)
         self.channel = channel
-        let delegate = StreamTaskDelegate(channel: channel, progress: progress)
         super.init(intention, delegate: delegate, progress: progress, manager: manager) {
             [session = manager.session] request in
             StreamTask(request, progress: progress, session: session, channel: channel)
@@ -33,9 +33,9 @@ public final class StreamRequest: Request, @unchecked Sendable {
     /// or could not be established.
     @discardableResult
     public func response(
-        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (StreamResponse) -> Void
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (StreamResponse) -> Void
     ) -> Self {
-        delegate.queue.add(on: queue) { [self] in handler(report()) }
+        delegate.queue.add(on: queue ?? callbackQueue) { [self] in handler(report()) }
         startIfImmediate()
         return self
     }

@@ -6,35 +6,42 @@ import HTTPTypes
 public final class UploadRequest: DataRequest, @unchecked Sendable {
     private let form: FormBody?
     let remains: UploadRemains
+    /// The progress of the sent body over all attempts; as a sequence, its values over time. ``Request/progress`` is
+    /// that of the response.
+    public let uploadProgress: TransferProgress
 
-    init(
+    convenience init(
         _ intention: Result<TransferRequest, TransferError>, body: RequestBody, progress: TransferProgress,
         manager: SessionManager
     ) {
-        form = nil
-        remains = UploadRemains(name: (try? intention.get())?.uploadName)
-        super.init(
-            intention, body: { body }, delegate: UploadTaskDelegate(progress: progress), progress: progress,
-            manager: manager, isUpload: true)
+        self.init(intention, form: nil, body: { body }, progress: progress, manager: manager)
     }
 
-    init(
+    convenience init(
         _ intention: Result<TransferRequest, TransferError>, form: FormBody, progress: TransferProgress,
         manager: SessionManager
     ) {
-        self.form = form
-        remains = UploadRemains(name: (try? intention.get())?.uploadName)
-        super.init(
-            intention, body: { form.body }, delegate: UploadTaskDelegate(progress: progress), progress: progress,
-            manager: manager, isUpload: true)
+        self.init(intention, form: form, body: { form.body }, progress: progress, manager: manager)
     }
 
-    /// The progress of the sent body.
-    public var uploadProgress: TransferProgress { progress }
+    private init(
+        _ intention: Result<TransferRequest, TransferError>, form: FormBody?,
+        body: @escaping @Sendable () -> RequestBody, progress: TransferProgress, manager: SessionManager
+    ) {
+        self.form = form
+        remains = UploadRemains(name: (try? intention.get())?.uploadName)
+        uploadProgress = progress
+        let delegate = manager.delegate.makeUploadTaskDelegate()
+        delegate.setUploadProgress(progress)
+        super.init(intention, body: body, delegate: delegate, manager: manager)
+        starts(when: uploadProgress)
+    }
+
+    override package var mainProgress: TransferProgress { uploadProgress }
 
     /// The encoded body of a form; `nil` before the encoding and if it failed. A file is removed when the request is
     /// complete.
-    public var multipartEncoding: MultipartFormDataEncodingResult? { form?.result }
+    public var multipartEncoding: EncodedMultipartFormData? { form?.result }
 
     override func prepare(
         _ request: TransferRequest, then: @escaping @Sendable (Result<TransferRequest, TransferError>) -> Void
@@ -50,7 +57,14 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         }
     }
 
+    override func startsOver() {
+        super.startsOver()
+        starts(when: uploadProgress)
+        form?.reopen()
+    }
+
     override func cleanUp() {
+        uploadProgress.finish()
         form?.finish()
         if remains.isLeft, let task { session.remove(remains, of: task) }
     }

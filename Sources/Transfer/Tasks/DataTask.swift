@@ -36,6 +36,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     private let currentRun = LoopConfined<any LoopRun>()
     private let collected = Mutex<[UInt8]>([])
     private let isHandedOut = Atomic<Bool>(false)
+    private let keepsPiece = Atomic<Bool>(false)
 
     init(
         _ request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress,
@@ -47,6 +48,9 @@ public class DataTask: LoopTask, @unchecked Sendable {
         self.sink = sink
     }
 
+    /// The progress of the response body.
+    public var responseProgress: TransferProgress { core.progress }
+
     /// The response body, once the task is complete; empty if it went elsewhere.
     public var data: [UInt8] { collected.withLock { $0 } }
 
@@ -54,6 +58,12 @@ public class DataTask: LoopTask, @unchecked Sendable {
     var hasHandedOut: Bool { isHandedOut.load(ordering: .acquiring) }
 
     func handOut() { isHandedOut.store(true, ordering: .releasing) }
+
+    /// Makes the run keep the piece of the body that the session's delegate is looking at.
+    func keepPiece() { keepsPiece.store(true, ordering: .releasing) }
+
+    /// Returns whether ``keepPiece()`` was called since the last call of this.
+    func takesPiece() -> Bool { keepsPiece.exchange(false, ordering: .acquiringAndReleasing) }
 
     func setData(_ bytes: [UInt8]) { collected.withLock { $0 = bytes } }
 
@@ -70,7 +80,20 @@ public class DataTask: LoopTask, @unchecked Sendable {
     func endRun(on core: LoopCore) { currentRun.set(nil, on: core) }
 }
 
-/// A task that sends a body. Its ``TaskDelegate`` observes the sending first, and then the response.
+/// A task that sends a body. ``SessionTask/progress`` counts the bytes of the body, ``responseProgress`` those of the
+/// response.
 ///
 /// `@unchecked` for the reason that ``DataTask`` gives.
-public final class UploadTask: DataTask, @unchecked Sendable {}
+public final class UploadTask: DataTask, @unchecked Sendable {
+    private let receiving: TransferProgress
+
+    init(
+        _ request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress,
+        responseProgress: TransferProgress, session: any TaskSession
+    ) {
+        receiving = responseProgress
+        super.init(request, body: body, sink: sink, progress: progress, session: session)
+    }
+
+    override public var responseProgress: TransferProgress { receiving }
+}

@@ -8,11 +8,17 @@ import Synchronization
 public final class DownloadTask: LoopTask {
     let core: TaskCore
     let session: any TaskSession
+    let body: RequestBody
     let placement: DownloadPlacement
-    /// The request before adapters, for resume data; `nil` if repeating it would not give the same response.
-    private let wish: TransferRequest?
-    /// The resume data of an earlier attempt.
+    /// Whether the request may be sent again for other ranges, in this task or in a later one: a range is defined for
+    /// `GET` only (RFC 9110, section 14.2).
+    let isRepeatable: Bool
+    /// The request before adapters, for resume data.
+    private let unadapted: TransferRequest
+    /// The resume data of an earlier attempt; `nil` if the request is not repeatable.
     public let resumeData: ResumeData?
+    /// Resume data that the task cannot use.
+    let unusableResumeData: ResumeData?
     /// A record of the request's attempts whose bytes were wrong as a whole. The sources are then tried one by one.
     let mismatches: Mismatches
 
@@ -27,21 +33,27 @@ public final class DownloadTask: LoopTask {
         var soleSource: String?
         /// The number of bytes received when the gathered bytes were last written.
         var flushedBytes: Int64 = 0
+        /// Called when the task is complete.
+        var completions: [@Sendable (ResumeData?) -> Void] = []
     }
 
     private let currentRun = LoopConfined<any DownloadTaskRun>()
     private let mutable: Mutex<State>
 
-    /// - Parameter wish: the request before adapters; by default `request`.
+    /// - Parameter unadapted: the request before adapters; by default `request`.
     init(
-        _ request: TransferRequest, placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress,
-        session: any TaskSession, wish: TransferRequest? = nil, mismatches: Mismatches = Mismatches()
+        _ request: TransferRequest, body: RequestBody = .none, placement: DownloadPlacement, resumeData: ResumeData?,
+        progress: TransferProgress, session: any TaskSession, unadapted: TransferRequest? = nil,
+        mismatches: Mismatches = Mismatches()
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
+        self.body = body
         self.placement = placement
-        self.resumeData = resumeData
-        self.wish = wish ?? request
+        isRepeatable = Self.isRepeatable(request, body)
+        self.resumeData = isRepeatable ? resumeData : nil
+        unusableResumeData = isRepeatable ? nil : resumeData
+        self.unadapted = unadapted ?? request
         self.mismatches = mismatches
         mutable = Mutex(State(stated: mismatches.stated))
     }
@@ -50,15 +62,18 @@ public final class DownloadTask: LoopTask {
     init(succeeding task: DataTask, placement: DownloadPlacement) {
         core = TaskCore(task.originalRequest, progress: task.progress, succeeding: task.core)
         session = task.session
+        body = task.body
         self.placement = placement
+        isRepeatable = Self.isRepeatable(task.originalRequest, task.body)
         resumeData = nil
+        unusableResumeData = nil
         mismatches = Mismatches()
         mutable = Mutex(State())
-        if case .none = task.body, task.originalRequest.method == .get {
-            wish = task.session.callbacks.originalRequest(of: task) ?? task.originalRequest
-        } else {
-            wish = nil
-        }
+        unadapted = task.session.callbacks.originalRequest(of: task) ?? task.originalRequest
+    }
+
+    private static func isRepeatable(_ request: TransferRequest, _ body: RequestBody) -> Bool {
+        if case .none = body { request.method == .get || RemoteScheme(of: request.url) != nil } else { false }
     }
 
     /// The location of the part file; `nil` while a ``DownloadDestination`` is undecided.
@@ -106,6 +121,27 @@ public final class DownloadTask: LoopTask {
     public func cancel(keepingBytes: Bool) {
         if !keepingBytes { mutable.withLock { $0.leavesNothing = true } }
         cancel()
+    }
+
+    /// Cancels the task, which keeps and syncs its bytes.
+    ///
+    /// - Parameter completion: called once the task is complete, on one of the session's threads, which it must not
+    ///   block. Its argument is `nil` if no byte was received, or if the task completed successfully.
+    public func cancel(byProducingResumeData completion: @escaping @Sendable (ResumeData?) -> Void) {
+        let isComplete = mutable.withLock { state in
+            if core.state == .completed { return true }
+            state.completions.append(completion)
+            return false
+        }
+        if isComplete { completion(error?.resumeData) } else { cancel() }
+    }
+
+    func didEnd(_ error: TransferError?) {
+        let completions = mutable.withLock { state in
+            defer { state.completions = [] }
+            return state.completions
+        }
+        for completion in completions { completion(error?.resumeData) }
     }
 
     var leavesNothing: Bool { mutable.withLock { $0.leavesNothing } }
@@ -192,12 +228,12 @@ public final class DownloadTask: LoopTask {
     }
 
     func resumeData(for part: PartFile, _ version: ResourceVersion, ranges: ByteRangeSet) -> ResumeData? {
-        guard !ranges.ranges.isEmpty, !version.isDecoded else { return nil }
+        guard isRepeatable, !ranges.ranges.isEmpty, !version.isDecoded else { return nil }
         var record: DownloadRecord?
         if placement.ownsPart {
             // Without a record, the part file could not be found again.
-            guard let wish, let decision else { return nil }
-            record = DownloadRecord(request: RecordedRequest(wish), decision: decision)
+            guard let decision else { return nil }
+            record = DownloadRecord(request: RecordedRequest(unadapted), decision: decision)
         }
         return ResumeData(
             generation: part.generation, resource: ResumeData.resource(of: originalRequest.url), ranges: ranges,

@@ -34,6 +34,8 @@ protocol TaskCallbacks: AnyObject, Sendable {
         completion: @escaping @Sendable (ResponseDisposition) -> Void)
     /// Whether a closure receives the bytes of every response.
     var receivesData: Bool { get }
+    /// Whether a subclass may see the bytes of every response before they are kept.
+    var observesData: Bool { get }
     func dataTask(_ task: DataTask, didReceive bytes: [UInt8])
     /// Returns whether a closure decides on the storage of the task's response.
     func decidesCaching(of task: DataTask) -> Bool

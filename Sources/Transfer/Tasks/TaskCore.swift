@@ -22,6 +22,8 @@ final class TaskCore: Sendable {
     private let lease: Mutex<LoopLease?>
     /// The rate limit in bytes per second; 0 means no limit. Read for every piece of a body.
     private let rate: Atomic<Int64>
+    /// The number of bytes of the request's body sent by the last exchange.
+    private let sentBody = Atomic<Int64>(0)
     private static let lastIdentifier = Atomic<Int>(0)
 
     /// - Parameter predecessor: a task that this one continues, on the same event loop.
@@ -64,6 +66,11 @@ final class TaskCore: Sendable {
         }
         set { rate.store(newValue.map { max(1, $0) } ?? 0, ordering: .relaxed) }
     }
+
+    /// The number of bytes of the request's body sent by the last exchange.
+    var sentBodyBytes: Int64 { sentBody.load(ordering: .relaxed) }
+
+    func bodySent(_ bytes: Int64) { sentBody.store(bytes, ordering: .relaxed) }
 
     func setCurrentRequest(_ request: TransferRequest) { mutable.withLock { $0.currentRequest = request } }
     func setResponse(_ head: ResponseHead) { mutable.withLock { $0.response = head } }

@@ -6,6 +6,8 @@ protocol TaskSession: AnyObject, Sendable {
     /// The receiver of the callbacks of tasks.
     var callbacks: any TaskCallbacks { get }
     var runs: any RunFactory { get }
+    /// The trust policies by host.
+    var serverTrustPolicyManager: ServerTrustPolicyManager { get }
 
     // MARK: Life cycle
 

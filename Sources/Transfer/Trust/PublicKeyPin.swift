@@ -20,9 +20,15 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter certificate: PEM text; the first certificate is used.
     /// - Returns: `nil` if the text contains no readable certificate.
     public init?(certificate: String) {
-        guard let bytes = PEM.certificate(in: certificate), let key = X509.subjectPublicKeyInfo(in: bytes) else {
-            return nil
-        }
+        guard let bytes = PEM.certificate(in: certificate) else { return nil }
+        self.init(der: bytes)
+    }
+
+    /// Creates the pin of a certificate's public key.
+    ///
+    /// - Parameter der: the certificate in DER.
+    init?(der: [UInt8]) {
+        guard let key = X509.subjectPublicKeyInfo(in: der) else { return nil }
         description = "sha256//" + Data(SHA256.hash(data: key)).base64EncodedString()
     }
 }

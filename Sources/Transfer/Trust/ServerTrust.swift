@@ -7,4 +7,7 @@ public struct ServerTrust: Sendable, Equatable {
     /// Whether the policy for the host, or the default evaluation, trusts the server. With a custom evaluation, only
     /// the chain was checked, without the host name.
     public var isChainValid: Bool
+    /// The certificates, in DER, among which a pinned one is looked for, the server's own one first. Each was signed by
+    /// the next.
+    var chain: [[UInt8]] = []
 }

@@ -16,11 +16,6 @@ struct RetrySafetyTests {
         #expect(allows(RetrySafety(method: method, steps: [Step(isSent: true)])))
     }
 
-    @Test("downloads always, whatever their method")
-    func downloads() {
-        #expect(allows(RetrySafety(isDownload: true, method: .post, steps: [Step(isSent: true, status: 500)])))
-    }
-
     @Test("others where no byte went out", arguments: [.post, .patch, .init("MKCOL")] as [HTTPRequest.Method?])
     func unsent(method: HTTPRequest.Method?) throws {
         let method = try #require(method)

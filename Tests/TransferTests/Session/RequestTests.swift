@@ -53,7 +53,7 @@ struct RequestTests {
     @Test("a handler that comes in the very moment of the completion is not lost")
     func handlerRace() async throws {
         final class Race: Sendable {
-            let delegate = UploadTaskDelegate(progress: TransferProgress())
+            let delegate = UploadTaskDelegate()
             private let ready = Atomic<Int>(0)
 
             /// Releases two threads at the same moment.

@@ -22,7 +22,7 @@ struct RowsOfAnswersTests {
         let retrier = CountingRetrier(limit: 3)
         manager.retrier = retrier
         let request = manager.request(server.url("/f")).validate { _, _, data in
-            data == Array("good".utf8) ? .success(()) : .failure(TransferError(.validationFailed, "bad"))
+            data == Data("good".utf8) ? .success(()) : .failure(TransferError(.validationFailed, "bad"))
         }
         #expect(try await request.string == "good")
         #expect(retrier.asked.withLock { $0.map(\.code) } == [.validationFailed])

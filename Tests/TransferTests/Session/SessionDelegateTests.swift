@@ -195,31 +195,30 @@ struct SessionDelegateTests {
 
     // MARK: Completion
 
-    @Test("metrics are told before the end, and the end in the place of validation and retry")
+    @Test("metrics are told before the end, and the end after validation and retry")
     func completion() async throws {
         let server = try ScriptedServer(["/f": [.redirect("/g")], "/g": [.status(503)]])
         let heard = Notes<String>()
-        manager.retrier = CountingRetrier(limit: 3)
         delegate.taskDidFinishCollectingMetrics = { _, metrics in
             heard.add("metrics \(metrics.exchanges.map { $0.status ?? 0 }) \(metrics.redirectCount)")
         }
-        delegate.taskDidComplete = { _, error in heard.add("complete \(error == nil)") }
+        delegate.taskDidComplete = { _, error in heard.add("complete \(error?.httpStatus ?? 0)") }
         let request = manager.request(server.url("/f")).validate().response(queue: .inline) { _ in heard.add("handler")
         }
         await request.completion()
-        #expect(heard.all == ["metrics [302, 503] 1", "complete true", "handler"])
+        #expect(heard.all == ["metrics [302, 503] 1", "complete 503", "handler"])
         #expect(server.requests(for: "/g").count == 1 && delegate.requestCount == 0)
     }
 
-    @Test("a task's own delegate hears the end of each attempt")
+    @Test("a task's own delegate hears the end of the request, after its retries")
     func ownCompletion() async throws {
         let server = try ScriptedServer(["/f": [.status(503), .status(200, body: "abc")]])
         manager.retrier = CountingRetrier(limit: 3)
         let ends = Notes<Int?>()
         let request = manager.request(server.url("/f")).validate()
-        request.delegate.taskDidComplete = { task, _ in ends.add(task.response?.status) }
+        request.delegate.taskDidCompleteWithError = { task, _ in ends.add(task?.response?.status) }
         #expect(try await request.string == "abc")
-        #expect(ends.all == [503, 200])
+        #expect(ends.all == [200])
         #expect(request.delegate.metrics.exchanges.count == 2 && request.delegate.initialResponseTime != nil)
     }
 

@@ -10,6 +10,10 @@ struct ServerTrustTests {
     /// The certificate that the server presents.
     enum Shown: String, CaseIterable {
         case server, wrongHost, expired, selfSigned, revoked
+        case chained, chainedExpired, falselyChained, issuedByServer
+
+        /// The certificates that the authority itself has issued, and a self-signed one.
+        static let direct: [Shown] = [.server, .wrongHost, .expired, .selfSigned, .revoked]
 
         func identity(_ certificates: TestCertificates) -> TestCertificates.Identity {
             switch self {
@@ -18,6 +22,10 @@ struct ServerTrustTests {
             case .expired: certificates.expired
             case .selfSigned: certificates.selfSigned
             case .revoked: certificates.revoked
+            case .chained: certificates.chained
+            case .chainedExpired: certificates.chainedExpired
+            case .falselyChained: certificates.falselyChained
+            case .issuedByServer: certificates.issuedByServer
             }
         }
     }
@@ -44,14 +52,14 @@ struct ServerTrustTests {
 
     @Test(
         "K23: by default a chain to a trusted certificate, in date and for this host, is asked for",
-        arguments: Shown.allCases)
+        arguments: Shown.direct)
     func byDefault(_ shown: Shown) async throws {
         let code = try await code(shown) { _ in nil }
         // Revocation is not checked unless it is requested.
         #expect(code == (shown == .server || shown == .revoked ? nil : .tls))
     }
 
-    @Test("K23: the default evaluation may leave out the host's name, and nothing else", arguments: Shown.allCases)
+    @Test("K23: the default evaluation may leave out the host's name, and nothing else", arguments: Shown.direct)
     func withoutHost(_ shown: Shown) async throws {
         let code = try await code(shown) { _ in .performDefaultEvaluation(validateHost: false) }
         #expect(code == ([.server, .wrongHost, .revoked].contains(shown) ? nil : .tls))
@@ -75,7 +83,7 @@ struct ServerTrustTests {
         if stapled { #expect(try await code(.server, staple: false, policy) == .tls) }
     }
 
-    @Test("K23: pinned certificates are the only ones to trust", arguments: Shown.allCases)
+    @Test("K23: pinned certificates are the only ones to trust", arguments: Shown.direct)
     func pinnedCertificates(_ shown: Shown) async throws {
         // The server's own certificate is pinned.
         let own = try await code(shown) {
@@ -134,6 +142,67 @@ struct ServerTrustTests {
         #expect(none == .tls, "no pin at all lets nobody in")
     }
 
+    /// The certificates of the chain that begins with the server's own.
+    private static let pinned: [@Sendable (TestCertificates) -> String] = [
+        { $0.chained.certificate.text }, { $0.intermediate.text }, { $0.authority.text },
+    ]
+
+    @Test(
+        "the key of any certificate of the verified chain satisfies a pin, root and intermediate too",
+        arguments: 0..<3)
+    func pinnedKeyOfChain(_ place: Int) async throws {
+        func policy(_ certificates: TestCertificates) throws -> ServerTrustPolicy? {
+            let pin = try #require(PublicKeyPin(certificate: Self.pinned[place](certificates)))
+            return .pinPublicKeys(publicKeys: [pin], validateCertificateChain: true, validateHost: true)
+        }
+        #expect(try await code(.chained, policy) == nil)
+        #expect(try await code(.chained, trustsAuthority: false, policy) == .tls)
+        #expect(try await code(.chainedExpired, policy) == .tls)
+        #expect(try await code(.falselyChained, policy) == .tls)
+        #expect(try await code(.issuedByServer, policy) == .tls)
+        // The authority's own certificate is the root of this one too.
+        #expect(try await code(.server, policy) == (place == 2 ? nil : .tls))
+    }
+
+    @Test("any certificate of the chain satisfies a certificate's pin", arguments: 0..<3)
+    func pinnedCertificateOfChain(_ place: Int) async throws {
+        func policy(_ certificates: TestCertificates) -> ServerTrustPolicy? {
+            .pinCertificates(
+                certificates: [Self.pinned[place](certificates)], validateCertificateChain: true, validateHost: true)
+        }
+        #expect(try await code(.chained, trustsAuthority: false, policy) == nil)
+        #expect(try await code(.chainedExpired, policy) == .tls)
+        #expect(try await code(.falselyChained, policy) == .tls)
+        #expect(try await code(.issuedByServer, policy) == .tls)
+    }
+
+    @Test(
+        "without validation of the chain, signatures must lead to the pinned certificate, whatever the dates",
+        arguments: 0..<3)
+    func pinnedCertificateOfSignedChain(_ place: Int) async throws {
+        func policy(_ certificates: TestCertificates) -> ServerTrustPolicy? {
+            .pinCertificates(
+                certificates: [Self.pinned[place](certificates)], validateCertificateChain: false, validateHost: false)
+        }
+        #expect(try await code(.chained, trustsAuthority: false, policy) == nil)
+        #expect(try await code(.chainedExpired, trustsAuthority: false, policy) == (place == 0 ? .tls : nil))
+        #expect(try await code(.falselyChained, trustsAuthority: false, policy) == .tls)
+        #expect(try await code(.issuedByServer, trustsAuthority: false, policy) == .tls)
+    }
+
+    @Test(
+        "without validation of the chain, the keys of the certificates count that signatures lead to",
+        arguments: [0, 1])
+    func pinnedKeyOfSignedChain(_ place: Int) async throws {
+        func policy(_ certificates: TestCertificates) throws -> ServerTrustPolicy? {
+            let pin = try #require(PublicKeyPin(certificate: Self.pinned[place](certificates)))
+            return .pinPublicKeys(publicKeys: [pin], validateCertificateChain: false, validateHost: false)
+        }
+        #expect(try await code(.chained, trustsAuthority: false, policy) == nil)
+        #expect(try await code(.falselyChained, trustsAuthority: false, policy) == .tls)
+        #expect(try await code(.issuedByServer, trustsAuthority: false, policy) == .tls)
+    }
+
     @Test("a certificate's pin is the one that openssl makes of its key")
     func pin() async throws {
         let certificates = try await TestCertificates.shared
@@ -145,12 +214,12 @@ struct ServerTrustTests {
         for end in bytes.indices { #expect(X509.subjectPublicKeyInfo(in: Array(bytes[..<end])) == nil) }
     }
 
-    @Test("K23: disabled, everyone is trusted", arguments: Shown.allCases)
+    @Test("K23: disabled, everyone is trusted", arguments: Shown.direct)
     func disabled(_ shown: Shown) async throws {
         #expect(try await code(shown, trustsAuthority: false) { _ in .disableEvaluation } == nil)
     }
 
-    @Test("K23: a closure of one's own sees what the server showed, and decides", arguments: Shown.allCases)
+    @Test("K23: a closure of one's own sees what the server showed, and decides", arguments: Shown.direct)
     func custom(_ shown: Shown) async throws {
         let seen = Notes<ServerTrust>()
         let accepted = try await code(shown) { _ in

@@ -2,25 +2,18 @@ import Curl
 import HTTPTypes
 
 /// The execution of a data or upload task on its loop.
-///
-/// A request is either sent with its complete body or aborted. A server must not act on a request whose body ends early
-/// (RFC 9112, section 8).
 final class DataRun: LoopRun, TransactionClient {
     private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DataTask
     private let session: any TaskSession
     private unowned let core: LoopCore
-    private let sender: BodySender
+    private let outgoing: OutgoingBody
 
     private var head: ResponseHead?
     private var collected: [UInt8] = []
     private var received: Int64 = 0
-    /// The number of times that sending of the body was started.
-    private var sendings = 0
-    /// Whether the current exchange has a body to send.
-    private var sendsBody = false
-    /// Whether a delegate has yet to supply the body stream.
-    private var awaitsStream = false
+    /// Whether the session's delegate has seen the piece of the body that is about to be kept.
+    private var hasShown = false
 
     /// The cache state of the current exchange.
     private var caching: CachedExchange?
@@ -42,9 +35,7 @@ final class DataRun: LoopRun, TransactionClient {
         self.task = task
         self.core = core
         session = task.session
-        sender = BodySender(task.body)
-        let run = RunReference(self, of: task)
-        sender.moreToSend = { run.perform { $0.transaction.resume(.source) } }
+        outgoing = OutgoingBody(task.body, of: task, on: core)
     }
 
     func start() {
@@ -65,33 +56,16 @@ final class DataRun: LoopRun, TransactionClient {
         head = nil
         collected = []
         received = 0
+        hasShown = false
         stopDiscardTimer()
         discarded = request.ignoresAnswerBody && task is UploadTask ? DiscardedBody() : nil
         var contribution = Transaction.Contribution()
-        let method = request.method.rawValue
-        sendsBody = carriesBody(request)
-        let sendsBody = sendsBody
-        if sendsBody { try beginSending() }
-        if sendsBody, request.method == .post, !SentFields.names(.contentType, request, session.configuration) {
-            contribution.fields.append("Content-Type: application/octet-stream")
-        }
-        let length = sendsBody ? sender.length : 0
         let decodes = CachedExchange.decodes(request)
         // No minimum throughput applies to a body that is delivered to a reader, who sets its pace.
         let least = task is UploadTask || isCollected ? LeastPace(session.configuration).bytes : 0
         let receiveBuffer = min(session.resources.receiveBuffer(on: core), Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
             exchange.activity.leastBytes = least
-            if sendsBody {
-                try exchange.easy.set(.upload, to: true)
-                try exchange.easy.set(.uploadSize, to: length ?? -1)
-                try exchange.easy.set(.uploadBufferSize, to: 256 * 1024)
-                if method != "PUT" { try exchange.easy.set(.method, to: method) }
-            } else if method == "HEAD" {
-                try exchange.easy.set(.noBody, to: true)
-            } else if method != "GET" {
-                try exchange.easy.set(.method, to: method)
-            }
             guard decodes else { return }
             // Request all codings that this libcurl can decode.
             try exchange.easy.set(.acceptEncoding, to: "")
@@ -99,6 +73,7 @@ final class DataRun: LoopRun, TransactionClient {
             // than 64 MiB must then be buffered. gzip expands data at most about a thousandfold.
             try exchange.easy.set(.bufferSize, to: receiveBuffer)
         }
+        try outgoing.prepare(request, of: transaction, &contribution)
         return contribution
     }
 
@@ -119,7 +94,7 @@ final class DataRun: LoopRun, TransactionClient {
         let lines = SentFields.lines(
             of: request, configuration, engineFields: contribution.fields, isAuthorized: isAuthorized)
         caching = CachedExchange(
-            of: request, at: url, lines: lines, sendsBody: sendsBody, reloads: reloads, configuration)
+            of: request, at: url, lines: lines, sendsBody: outgoing.isPresent, reloads: reloads, configuration)
         switch caching?.answer {
         case .stored(let response):
             // The response must not be stored again.
@@ -187,52 +162,9 @@ final class DataRun: LoopRun, TransactionClient {
         if storing != nil { complete(.cancelled) } else { transaction.cancel() }
     }
 
-    /// Returns whether the request has a body. A redirect that changed the method to GET dropped it (RFC 9110, section
-    /// 15.4).
-    private func carriesBody(_ request: TransferRequest) -> Bool {
-        guard request.method == task.originalRequest.method, request.method != .head else { return false }
-        if case .none = task.body { return [.post, .put, .patch].contains(request.method) }
-        return true
-    }
+    func writeBody(to space: UnsafeMutableRawBufferPointer) -> BodySupply { outgoing.write(to: space) }
 
-    private func beginSending() throws(TransferError) {
-        sendings += 1
-        task.progress.setTotal(sender.length)
-        task.progress.setCompleted(0)
-        guard sendings > 1, sender.isStream, session.callbacks.decidesBodyStreams(of: task) else {
-            return try sender.begin()
-        }
-        awaitsStream = true
-        sender.stop()
-        let (run, number) = (RunReference(self, of: task), sendings)
-        session.callbacks.task(
-            task,
-            needNewBodyStream: { stream in
-                run.perform { $0.send(stream, for: number) }
-            })
-    }
-
-    private func send(_ stream: BodyStream?, for sending: Int) {
-        guard awaitsStream, sending == sendings else { return }
-        awaitsStream = false
-        do throws(TransferError) {
-            try sender.begin(with: stream)
-            transaction.resume(.source)
-        } catch {
-            transaction.cancel(error)
-        }
-    }
-
-    func writeBody(to space: UnsafeMutableRawBufferPointer) -> BodySupply {
-        if awaitsStream { return .paused(.source) }
-        do throws(TransferError) {
-            return try sender.fill(space, of: task).map { .written($0) } ?? .paused(.source)
-        } catch {
-            return .failed(error)
-        }
-    }
-
-    func rewindBody(to offset: Int64) -> Bool { sender.rewind(to: offset, of: task) }
+    func rewindBody(to offset: Int64) -> Bool { outgoing.rewind(to: offset) }
 
     // MARK: The response
 
@@ -242,8 +174,9 @@ final class DataRun: LoopRun, TransactionClient {
         finding = caching?.didReceiveFinalHead(head) ?? .new
         guard case .new = finding else { return .discard }
         self.head = head
-        if hasEndedEarly(head) { return .refuse(answeredEarly(head)) }
-        if !(task is UploadTask) { task.progress.setTotal(head.contentCoding == nil ? head.contentLength : nil) }
+        if let error = outgoing.didReceiveFinalHead(head, of: transaction) { return .refuse(error) }
+        task.responseProgress.setTotal(head.contentCoding == nil ? head.contentLength : nil)
+        task.responseProgress.setCompleted(0)
         if case .collect = task.sink, let length = head.contentLength {
             collected.reserveCapacity(Int(min(length, Self.largestReserve)))
         }
@@ -273,7 +206,7 @@ final class DataRun: LoopRun, TransactionClient {
         guard session.replace(task, by: download) else { return .refuse(.cancelled) }
         // The loop is about to release this run, and no other reference to it remains.
         defer { withExtendedLifetime(self) {} }
-        let run = DownloadRun(task: download, core: core, takingOver: transaction)
+        let run = DownloadRun(task: download, core: core, takingOver: transaction, outgoing: outgoing)
         download.setRun(run, on: core)
         task.endRun(on: core)
         session.callbacks.dataTask(task, didBecome: download)
@@ -286,9 +219,7 @@ final class DataRun: LoopRun, TransactionClient {
         guard received + Int64(bytes.count) <= limit else {
             return .refused(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
         }
-        if session.callbacks.receivesData {
-            session.callbacks.dataTask(task, didReceive: Array(bytes))
-        } else {
+        if isKept(bytes) {
             switch task.sink {
             case .collect:
                 let most = session.configuration.maximumCollectedBytes
@@ -302,23 +233,33 @@ final class DataRun: LoopRun, TransactionClient {
                 guard channel.put(Array(bytes)) else { return .paused(.full) }
             }
         }
+        hasShown = false
         if received == 0 { task.handOut() }
         received += Int64(bytes.count)
-        if let head, hasEndedEarly(head) { return .refused(answeredEarly(head)) }
-        if !(task is UploadTask) {
-            task.progress.transferred(bytes.count)
-            task.progress.setCompleted(received)
-        }
+        if let error = outgoing.earlyEnd(received: received, of: transaction) { return .refused(error) }
+        task.responseProgress.transferred(bytes.count)
+        task.responseProgress.setCompleted(received)
         return .accepted
     }
 
-    var isWaitingToSend: Bool { discarded != nil && sendsBody && !sender.isComplete }
+    /// Shows a piece of the body to the session's delegate, unless it has seen it before a pause.
+    ///
+    /// - Returns: whether the piece is kept or passed on as the request says.
+    private func isKept(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let isClosure = session.callbacks.receivesData
+        guard isClosure || session.callbacks.observesData, !hasShown else { return true }
+        session.callbacks.dataTask(task, didReceive: Array(bytes))
+        hasShown = task.takesPiece()
+        return hasShown
+    }
+
+    var isWaitingToSend: Bool { discarded != nil && outgoing.isIncomplete }
 
     private func discard(_ count: Int) -> BodyDisposition {
         received += Int64(count)
-        if let head, hasEndedEarly(head) { return .refused(answeredEarly(head)) }
+        if let error = outgoing.earlyEnd(received: received, of: transaction) { return .refused(error) }
         if !isWaitingToSend, discardTimer == nil { startDiscardTimer() }
-        let sent = isWaitingToSend ? sender.sent : nil
+        let sent = isWaitingToSend ? outgoing.sent : nil
         switch discarded?.pass(count, sent: sent) {
         case .goesOn, nil: return .accepted
         case .isEnough: return .refused(.cancelled)
@@ -348,7 +289,7 @@ final class DataRun: LoopRun, TransactionClient {
         stopDiscardTimer()
         let error = isSettled(in: failure) ? nil : failure
         if goesOn(after: error) { return }
-        sender.stop()
+        outgoing.stop()
         if error == nil, let head, let caching, evaluate(nil) == nil { return keep(head, caching) }
         complete(evaluate(error))
     }
@@ -368,38 +309,12 @@ final class DataRun: LoopRun, TransactionClient {
     }
 
     private func evaluate(_ error: TransferError?) -> TransferError? {
-        guard let head else {
+        guard head != nil else {
             return error ?? TransferError(.truncated, "the connection was closed before a response")
         }
-        let hasSentAll = !sendsBody || sender.isComplete
         // The response's status has been received; an upload needs nothing after it, so an incomplete close is no
         // error.
-        if let error, error.isIncompleteClose, task is UploadTask, hasSentAll { return nil }
-        guard let error else { return hasSentAll || needsNoBody(head) ? nil : answeredEarly(head) }
-        // A server that rejects a request need not read its body first. The response is valid even if sending failed.
-        return !hasSentAll && needsNoBody(head) && error.code.isBrokenConnection ? nil : error
-    }
-
-    // MARK: Responses received before the request was complete
-
-    /// Whether a response is valid although the server has not received the whole body: it rejects the request, or
-    /// redirects it with the same method. A redirect to be followed by GET states that the server has processed the
-    /// request, which is impossible without its body.
-    private func needsNoBody(_ head: ResponseHead) -> Bool {
-        guard head.status >= 300 else { return false }
-        let method = transaction.request.method
-        return !RedirectRule.isRedirect(head.status) || RedirectRule.method(after: head.status, of: method) == method
-    }
-
-    /// Whether an HTTP/2 server completed its response before it received the whole body, which means that it does not
-    /// need the rest (RFC 9113, section 8.1). libcurl 7.88 would keep trying to send the rest and use 100 % of a
-    /// processor.
-    private func hasEndedEarly(_ head: ResponseHead) -> Bool {
-        guard sendsBody, !sender.isComplete, !transaction.speaksHTTP1, !needsNoBody(head) else { return false }
-        return received >= (head.status == 204 ? 0 : head.contentLength ?? .max)
-    }
-
-    private func answeredEarly(_ head: ResponseHead) -> TransferError {
-        TransferError(.truncated, "the server responded (\(head.status)) before it had the whole body")
+        if let error, error.isIncompleteClose, task is UploadTask, !outgoing.isIncomplete { return nil }
+        return outgoing.evaluate(error, of: transaction)
     }
 }

@@ -56,6 +56,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
             do throws(TransferError) {
                 task.progress.setTotal(sender.length)
                 task.progress.setCompleted(offset)
+                task.core.bodySent(offset)
                 try sender.begin()
             } catch {
                 return end(error)
@@ -75,13 +76,16 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     func fill(_ space: UnsafeMutableRawBufferPointer) -> RemoteFillVerdict {
         do throws(TransferError) {
-            return try sender.fill(space, of: task).map { .filled($0) } ?? .paused(.source)
+            return try sender.fill(space, of: task, progress: task.progress).map { .filled($0) } ?? .paused(.source)
         } catch {
             return .failed(error)
         }
     }
 
-    func rewind(to offset: Int64) -> Bool { sender.rewind(to: offset, of: task) }
+    func rewind(to offset: Int64) -> Bool {
+        task.progress.setCompleted(offset)
+        return sender.rewind(to: offset)
+    }
 
     func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> RemoteBodyVerdict {
         guard case .equal(let offset) = comparison, sender.holds(bytes, at: offset) else {

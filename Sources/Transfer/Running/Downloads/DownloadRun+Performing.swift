@@ -177,6 +177,7 @@ extension DownloadRun {
 
     private func end() {
         machine.end()
+        outgoing?.stop()
         unregisterLine()
         timers.stopAll(core)
         // What a caller still holds of the connections outlives their place on the loop.

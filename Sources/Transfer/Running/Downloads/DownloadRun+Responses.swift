@@ -28,8 +28,15 @@ extension DownloadRun: TransactionClient {
             contribution.fields.append("Range: bytes=\(from)-\(last.map(String.init) ?? "")")
             if let ifRange { contribution.fields.append("If-Range: \(ifRange)") }
         }
+        try outgoing?.prepare(request, of: transaction, &contribution)
         return contribution
     }
+
+    func writeBody(to space: UnsafeMutableRawBufferPointer) -> BodySupply {
+        outgoing?.write(to: space) ?? .written(0)
+    }
+
+    func rewindBody(to offset: Int64) -> Bool { outgoing?.rewind(to: offset) ?? true }
 
     // MARK: The head
 
@@ -37,6 +44,10 @@ extension DownloadRun: TransactionClient {
         _ head: ResponseHead, at url: CurlURL, of transaction: Transaction
     ) -> HeadDisposition {
         guard let connection = connection(transaction.number) else { return .discard }
+        if let error = outgoing?.didReceiveFinalHead(head, of: transaction) {
+            machine.bodyRefused(connection.number, error)
+            return .refuse(error)
+        }
         let context = DownloadStateMachine.HeadContext(
             statedDigest: task.stated?.digest, hasDestinationDigest: destination?.digest != nil,
             wallTime: Int64(time(nil)))
@@ -200,7 +211,8 @@ extension DownloadRun: TransactionClient {
     func didEnd(_ error: TransferError?, of transaction: Transaction) {
         guard let connection = connection(transaction.number), !isEnded else { return }
         var end = DownloadStateMachine.ExchangeEnd(
-            error: error, decodingError: connection.decoder?.failureAtEnd(),
+            error: outgoing.map { $0.evaluate(error, of: transaction) } ?? error,
+            decodingError: connection.decoder?.failureAtEnd(),
             hasDigest: destination?.digest != nil, position: connection.writer.position,
             origin: transaction.url?.origin)
         connection.decoder = nil

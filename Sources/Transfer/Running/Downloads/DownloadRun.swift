@@ -1,4 +1,5 @@
 import Curl
+import HTTPTypes
 
 /// The performer of a download over HTTP: reports events to ``DownloadStateMachine``, and performs its actions.
 ///
@@ -14,27 +15,36 @@ final class DownloadRun: FileRun {
     var destination: FileDestination?
     var borrowed: BorrowedConnections
     var timers = DownloadTimers()
+    /// The method and body of a request that is not a plain `GET`.
+    let outgoing: OutgoingBody?
     private var line: PathMembership?
     private var load = ThreadLoad()
 
-    /// - Parameter file: the part file; absent: what an earlier attempt left.
-    init(task: DownloadTask, core: LoopCore, file: DownloadFile? = nil) {
+    /// - Parameters:
+    ///   - file: the part file; absent: what an earlier attempt left.
+    ///   - outgoing: the sender of the request's body; absent: a new one if there is a body.
+    init(task: DownloadTask, core: LoopCore, file: DownloadFile? = nil, outgoing: OutgoingBody? = nil) {
         self.task = task
         self.core = core
+        self.outgoing = outgoing ?? (task.isRepeatable ? nil : OutgoingBody(task.body, of: task, on: core))
         session = task.session
         borrowed = BorrowedConnections(of: task)
         self.file = file ?? DownloadFile(task: task, core: core)
         machine = DownloadStateMachine(
             DownloadStateMachine.Configuration(
                 segments: task.originalRequest.segments, hasMismatch: !task.mismatches.isEmpty,
-                leavesFailingSource: task.originalRequest.leavesFailingSource),
+                leavesFailingSource: task.originalRequest.leavesFailingSource, isRepeatable: task.isRepeatable,
+                emptyStatuses: task.originalRequest.emptyResponseCodes),
             sources: DownloadSources(task.originalRequest, wrong: task.mismatches.wrong))
         self.file.run = self
     }
 
     /// Goes on with a response that another run has begun to receive; ``didReceiveFinalHead(_:at:of:)`` follows.
-    convenience init(task: DownloadTask, core: LoopCore, takingOver transaction: Transaction) {
-        self.init(task: task, core: core)
+    convenience init(
+        task: DownloadTask, core: LoopCore, takingOver transaction: Transaction, outgoing: OutgoingBody
+    ) {
+        outgoing.task = task
+        self.init(task: task, core: core, outgoing: outgoing)
         transaction.transfer(to: task, self)
         connections = [DownloadConnection(transaction, file: file)]
         machine.start(
@@ -48,6 +58,7 @@ final class DownloadRun: FileRun {
 
     func start() {
         do throws(TransferError) {
+            try checkMethod()
             try file.reopen()
         } catch {
             return perform(machine.fail(error))
@@ -62,6 +73,17 @@ final class DownloadRun: FileRun {
             return perform(machine.diskFailed(first.number, error, facts()))
         }
         perform(machine.begin(facts()))
+    }
+
+    private func checkMethod() throws(TransferError) {
+        guard !task.isRepeatable else { return }
+        _ = try? task.unusableResumeData?.discard()
+        guard task.originalRequest.method != .head else {
+            throw TransferError(.invalidRequest, "a response to HEAD has no body to download")
+        }
+        guard task.originalRequest.mirrors.isEmpty else {
+            throw TransferError(.invalidRequest, "mirrors apply to downloads by GET only")
+        }
     }
 
     /// Goes on with mirrors in the place of a file server.

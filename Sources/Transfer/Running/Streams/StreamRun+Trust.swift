@@ -31,16 +31,18 @@ extension StreamRun {
 
     /// Evaluates the peer's certificates.
     ///
-    /// - Parameter verdict: called once on the loop's thread with the reason for a rejection, or `nil` if the peer is
-    ///   trusted.
+    /// - Parameters:
+    ///   - chain: see ``ServerTrust/chain``.
+    ///   - verdict: called once on the loop's thread with the reason for a rejection, or `nil` if the peer is
+    ///     trusted.
     func evaluate(
-        _ certificates: ServerCertificates, under trust: TrustOptions, port: Int,
+        _ certificates: ServerCertificates, _ chain: [[UInt8]], under trust: TrustOptions, port: Int,
         verdict: @escaping (TransferError?) -> Void
     ) {
         guard trust.judges else { return verdict(nil) }
         let host = trustHost
         guard !certificates.chain.isEmpty else { return verdict(.untrusted(host)) }
-        let shown = ServerTrust(host: host, certificates: certificates.chain, isChainValid: true)
+        let shown = ServerTrust(host: host, certificates: certificates.chain, isChainValid: true, chain: chain)
         func policyDecision() -> TransferError? { trust.accepts(shown) ? nil : .untrusted(host) }
         guard trust.asksDelegate else { return verdict(policyDecision()) }
         let challenge = AuthenticationChallenge(judging: shown, port: port, scheme: "tcp")

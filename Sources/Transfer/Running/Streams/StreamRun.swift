@@ -215,7 +215,8 @@ final class StreamRun: StreamTaskRun, StreamHandler {
 
     private func evaluateCertificates() {
         guard let stream, let trust else { return }
-        evaluate(stream.easy.serverCertificates(), under: trust, port: stream.peer.port) { [weak self] error in
+        let (certificates, chain) = (stream.easy.serverCertificates(), trust.chain(of: stream.easy))
+        evaluate(certificates, chain, under: trust, port: stream.peer.port) { [weak self] error in
             guard let self else { return }
             perform(machine.certificatesEvaluated(error))
         }

@@ -1,5 +1,5 @@
 /// The location of an encoded form's body.
-public enum MultipartFormDataEncodingResult: Sendable, Equatable {
+public enum EncodedMultipartFormData: Sendable, Equatable {
     /// The body in memory, with the value for the request's `Content-Type`.
     case inMemory(body: [UInt8], contentType: String)
     /// The body in a file that the caller has to remove; `size` in bytes.
@@ -15,14 +15,14 @@ extension MultipartFormData {
     ///   - temporaryDirectory: the directory for the file, which gets a random name that begins with `dld-form-`.
     public func encode(
         threshold: Int64 = MultipartFormData.defaultThreshold, temporaryDirectory: String
-    ) throws(TransferError) -> MultipartFormDataEncodingResult {
+    ) throws(TransferError) -> EncodedMultipartFormData {
         try encode(threshold: threshold, temporaryDirectory: temporaryDirectory) { true }
     }
 
     /// - Parameter isWanted: called for each piece; if it returns `false`, the encoding ends as cancelled.
     func encode(
         threshold: Int64, temporaryDirectory: String, while isWanted: () -> Bool
-    ) throws(TransferError) -> MultipartFormDataEncodingResult {
+    ) throws(TransferError) -> EncodedMultipartFormData {
         if contentLength <= threshold { return .inMemory(body: try encode(), contentType: contentType) }
         var path = temporaryDirectory + "/dld-form-"
         // The name has so many random bits that another user of the directory cannot create it first.

@@ -1,0 +1,108 @@
+import FoundationEssentials
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Checkpoints, and resume data in a file")
+struct ResumeDataFileTests {
+    private let place: TemporaryDirectory
+    private let resource = Resource(size: 6 << 20)
+
+    init() throws { place = try TemporaryDirectory() }
+
+    private func manager(_ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> SessionManager {
+        var configuration = SessionConfiguration.test()
+        configuration.checkpointInterval = 256 << 10
+        change(&configuration)
+        return try SessionManager(configuration: configuration)
+    }
+
+    private var file: ResumeDataFile { ResumeDataFile(path: place.file("note")) }
+
+    @Test("the last checkpoint is kept before the request is complete, and none overlaps another")
+    func order() async throws {
+        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 12 << 20)]])
+        let manager = try manager()
+        for number in 0..<5 {
+            let events = Notes<String>()
+            _ = try await manager.download(server.url("/f"), to: place.file("f\(number)")).onCheckpoint { _ in
+                events.add("begin")
+                await Task.yield()
+                events.add("end")
+            }.value
+            let all = events.all
+            #expect(!all.isEmpty && all.count.isMultiple(of: 2))
+            #expect(all.enumerated().allSatisfy { $0.element == ($0.offset.isMultiple(of: 2) ? "begin" : "end") })
+            try await Task.sleep(for: .milliseconds(20))
+            #expect(events.all.count == all.count, "a checkpoint was kept after the end")
+        }
+    }
+
+    @Test("a failed keeping is repeated, so that a limit for checkpoints does not stop the download")
+    func failedKeeping() async throws {
+        struct Full: Error {}
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        let manager = try manager { $0.checkpointLimit = 1 << 20 }
+        let calls = Atomic<Int>(0)
+        let file = try await manager.download(server.url("/f"), to: place.file("f")).onCheckpoint { _ in
+            if calls.wrappingAdd(1, ordering: .relaxed).newValue == 1 { throw Full() }
+        }.value
+        #expect(file.size == resource.size)
+        let count = calls.load(ordering: .relaxed)
+        #expect(count > 1)
+    }
+
+    @Test("a successful download leaves no file, and a failed one a file that resumes it")
+    func kept() async throws {
+        let server = try ScriptedServer(["/f": [.serveThenCut(resource, after: 2 << 20), .serve(resource)]])
+        let manager = try manager()
+        let request = TransferRequest(url: server.url("/f"))
+        let broken = await manager.download(request, to: place.file("f"), resumeDataFile: file).outcome
+        #expect(broken.error != nil)
+        #expect(try file.load() == broken.resumeData)
+        let done = try await manager.download(request, to: place.file("f"), resumeDataFile: file).value
+        #expect(try bytes(ofFileAt: done.path) == resource.bytes(0..<resource.size))
+        #expect(server.requests().last?.header("range") != nil)
+        #expect(TemporaryDirectory.names(beneath: place.path) == ["f"])
+    }
+
+    @Test("during a download the file is renewed at each checkpoint")
+    func renewed() async throws {
+        let server = try ScriptedServer([
+            "/f": [.serveThenCut(resource, after: 3 << 20)], "/g": [.drip(resource, after: 3 << 20, bytesPerSecond: 1)],
+        ])
+        let manager = try manager()
+        let request = manager.download(server.url("/g"), to: place.file("f"), resumeDataFile: file).resume()
+        let kept = try await eventually(have: "resume data of 2 MiB") {
+            try file.load().flatMap { $0.ranges.count >= 2 << 20 ? $0 : nil }
+        }
+        #expect(kept.isSelfSufficient)
+        request.cancel(keepingBytes: false)
+        _ = await request.outcome
+        #expect(TemporaryDirectory.names(beneath: place.path).isEmpty)
+    }
+
+    @Test("resume data of another URL are not used, and their part file is removed")
+    func otherURL() async throws {
+        let server = try ScriptedServer([
+            "/f": [.serveThenCut(resource, after: 2 << 20)], "/g": [.status(200, body: "other")],
+        ])
+        let manager = try manager()
+        _ = await manager.download(server.url("/f"), to: place.file("f"), resumeDataFile: file).outcome
+        let other = try await manager.download(server.url("/g"), to: place.file("g"), resumeDataFile: file).value
+        #expect(try bytes(ofFileAt: other.path) == Array("other".utf8))
+        #expect(TemporaryDirectory.names(beneath: place.path) == ["g"])
+    }
+
+    @Test("a file without resume data counts as none", arguments: ["", "{}", "not JSON"])
+    func otherContents(text: String) throws {
+        try place.write(text, to: "note")
+        #expect(try file.load() == nil)
+        try file.remove()
+        try file.remove()
+        #expect(try file.load() == nil)
+        #expect(throws: TransferError.self) { try ResumeDataFile(path: place.path).load() }
+    }
+}
