@@ -27,7 +27,7 @@ public struct JSONEncoding: ParameterEncoding {
         _ value: ParameterValue, named name: String, depth: Int, to body: inout [UInt8]
     ) throws(TransferError) {
         switch value {
-        case .string(let value): append(value, to: &body)
+        case .string(let value): JSONText.append(value, to: &body)
         case .int(let value): body += String(value).utf8
         case .double(let value): body += try ParameterValue.digits(of: value, named: name).utf8
         case .bool(let value): body += (value ? "true" : "false").utf8
@@ -46,7 +46,7 @@ public struct JSONEncoding: ParameterEncoding {
             let ordered = sortsKeys ? members.sorted { $0.key < $1.key } : Array(members)
             for (index, member) in ordered.enumerated() {
                 beginMember(isFirst: index == 0, depth: depth, in: &body)
-                append(member.key, to: &body)
+                JSONText.append(member.key, to: &body)
                 body += (isPretty ? ": " : ":").utf8
                 try append(member.value, named: name.isEmpty ? member.key : name, depth: depth + 1, to: &body)
             }
@@ -67,22 +67,5 @@ public struct JSONEncoding: ParameterEncoding {
     private func breakLine(depth: Int, in body: inout [UInt8]) {
         body.append(UInt8(ascii: "\n"))
         body += repeatElement(0x20, count: 2 * depth)
-    }
-
-    /// Appends a JSON string. Escapes quotation marks, backslashes and control characters (RFC 8259, section 7).
-    private func append(_ text: String, to body: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
-        body.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): body += [UInt8(ascii: "\\"), byte]
-            case 0x0A: body += #"\n"#.utf8
-            case 0x0D: body += #"\r"#.utf8
-            case 0x09: body += #"\t"#.utf8
-            case 0..<0x20: body += Array(#"\u00"#.utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            default: body.append(byte)
-            }
-        }
-        body.append(UInt8(ascii: "\""))
     }
 }

@@ -70,11 +70,17 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     /// Runs `handler` when the request is complete, with the body as text; see ``StringSerializer``.
+    ///
+    /// - Parameters:
+    ///   - encoding: the encoding of the text; `nil` for that of the response.
+    ///   - queue: the context of the handler.
+    ///   - handler: takes the result.
     @discardableResult
     public func responseString(
-        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (DataResponse<String>) -> Void
+        encoding: String.Encoding? = nil, queue: HandlerQueue? = nil,
+        _ handler: @escaping @Sendable (DataResponse<String>) -> Void
     ) -> Self {
-        response(queue: queue, using: StringSerializer(), handler)
+        response(queue: queue, using: StringSerializer(encoding: encoding), handler)
     }
 
     /// Runs `handler` when the request is complete, with the body as JSON of any shape; see ``JSONSerializer``.
@@ -85,13 +91,19 @@ public class DataRequest: Request, @unchecked Sendable {
         response(queue: queue, using: JSONSerializer(), handler)
     }
 
-    /// Runs `handler` when the request is complete, with a value decoded from its JSON; see ``DecodableSerializer``.
+    /// Runs `handler` when the request is complete, with a value decoded from its body; see ``DecodableSerializer``.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the value.
+    ///   - queue: the context of the handler.
+    ///   - decoder: decodes the body, by default from JSON.
+    ///   - handler: takes the result.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, queue: HandlerQueue? = nil,
+        of type: Value.Type = Value.self, queue: HandlerQueue? = nil, decoder: any DataDecoder = JSONDecoder(),
         _ handler: @escaping @Sendable (DataResponse<Value>) -> Void
     ) -> Self {
-        response(queue: queue, using: DecodableSerializer<Value>(), handler)
+        response(queue: queue, using: DecodableSerializer<Value>(decoder: decoder), handler)
     }
 
     // MARK: Awaiting
@@ -127,11 +139,24 @@ public class DataRequest: Request, @unchecked Sendable {
         get async throws(TransferError) { try await response(using: StringSerializer()).result.get() }
     }
 
-    /// Returns the body decoded from JSON as a type of the caller's.
-    public func decoded<Value: Decodable & Sendable>(as type: Value.Type = Value.self) async throws(TransferError)
-        -> Value
-    {
-        try await response(using: DecodableSerializer<Value>()).result.get()
+    /// Returns the body as text of the given encoding, whatever the response says; see ``StringSerializer``.
+    public func string(encoding: String.Encoding) async throws(TransferError) -> String {
+        try await response(using: StringSerializer(encoding: encoding)).result.get()
+    }
+
+    /// Returns the body decoded as a type of the caller's; see ``DecodableSerializer``.
+    ///
+    ///     let decoder = JSONDecoder()
+    ///     decoder.keyDecodingStrategy = .convertFromSnakeCase
+    ///     let item = try await request.decoded(as: Item.self, decoder: decoder)
+    ///
+    /// - Parameters:
+    ///   - type: the type of the value.
+    ///   - decoder: decodes the body, by default from JSON.
+    public func decoded<Value: Decodable & Sendable>(
+        as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) async throws(TransferError) -> Value {
+        try await response(using: DecodableSerializer<Value>(decoder: decoder)).result.get()
     }
 
     /// The body as it is received, readable once: `for try await bytes in request.body`. A slow reader makes the server
