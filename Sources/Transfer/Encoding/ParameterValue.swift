@@ -53,6 +53,21 @@ extension ParameterValue: ExpressibleByNilLiteral {
     public init(nilLiteral: ()) { self = .null }
 }
 
+extension ParameterValue: Encodable {
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .string(let value): try container.encode(value)
+        case .int(let value): try container.encode(value)
+        case .double(let value): try container.encode(value)
+        case .bool(let value): try container.encode(value)
+        case .array(let elements): try container.encode(elements)
+        case .dictionary(let members): try container.encode(members)
+        case .null: try container.encodeNil()
+        }
+    }
+}
+
 extension ParameterValue {
     /// Returns the shortest decimal form that parses back to the same number; it is valid in JSON too (RFC 8259,
     /// section 6).

@@ -121,7 +121,7 @@ public final class SessionManager: Sendable {
         }
     }
 
-    private func make(_ intention: Result<TransferRequest, TransferError>, body: RequestBody) -> DataRequest {
+    func make(_ intention: Result<TransferRequest, TransferError>, body: RequestBody) -> DataRequest {
         DataRequest(
             intention, body: { body }, delegate: delegate.makeDataTaskDelegate(), manager: self)
     }
