@@ -64,7 +64,7 @@ public final class StreamRequest: Request, @unchecked Sendable {
         return (piece.data, piece.atEOF)
     }
 
-    /// Writes as ``StreamTask/write(_:timeout:)`` does. The time-out runs only during an attempt.
+    /// Writes as ``StreamTask/write(_:timeout:)-([UInt8],_)`` does. The time-out runs only during an attempt.
     public func write(_ bytes: [UInt8], timeout: Int64? = nil) async throws(TransferError) {
         startIfImmediate()
         try await channel.write(bytes, limit: timeout)

@@ -45,7 +45,7 @@ public struct StreamReader: AsyncSequence, Sendable {
 public struct StreamWriter: Sendable {
     let channel: StreamChannel
 
-    /// Writes as ``StreamTask/write(_:timeout:)`` does.
+    /// Writes as ``StreamTask/write(_:timeout:)-([UInt8],_)`` does.
     public func write(_ bytes: [UInt8], timeout: Int64? = nil) async throws(TransferError) {
         try await channel.write(bytes, limit: timeout, captured: true)
     }
