@@ -5,12 +5,15 @@ public import FoundationEssentials
 /// `@unchecked` for the reason that ``Request`` gives.
 public class DataRequest: Request, @unchecked Sendable {
     let dataDelegate: DataTaskDelegate
+    /// Returns the body to send.
+    let makeBody: @Sendable () -> RequestBody
 
     init(
         _ intention: Result<TransferRequest, TransferError>, body: @escaping @Sendable () -> RequestBody,
         delegate: DataTaskDelegate, manager: SessionManager
     ) {
         dataDelegate = delegate
+        makeBody = body
         super.init(intention, delegate: delegate, progress: delegate.progress, manager: manager) {
             [session = manager.session] request in
             let (sink, body, progress) = (delegate.sink, body(), delegate.progress)

@@ -39,6 +39,9 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 
     override package var mainProgress: TransferProgress { uploadProgress }
 
+    /// Whether the body is a form.
+    var hasForm: Bool { form != nil }
+
     /// The encoded body of a form; `nil` before the encoding and if it failed. A file is removed when the request is
     /// complete.
     public var multipartEncoding: EncodedMultipartFormData? { form?.result }

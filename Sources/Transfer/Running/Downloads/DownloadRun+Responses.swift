@@ -14,10 +14,7 @@ extension DownloadRun: TransactionClient {
     func prepare(
         _ request: TransferRequest, at url: CurlURL, of transaction: Transaction
     ) throws(TransferError) -> Transaction.Contribution {
-        var contribution = Transaction.Contribution(fields: ["Accept-Encoding: identity"])
-        if !request.headerFields.contains(where: { $0.name.canonicalName == "want-repr-digest" }) {
-            contribution.fields.append(Self.wantedDigests)
-        }
+        var contribution = Transaction.Contribution(fields: Self.engineFields(for: request))
         let least = LeastPace(session.configuration).bytes
         contribution.configure = { (exchange: Exchange) throws(CurlError) in exchange.activity.leastBytes = least }
         var range = machine.requestRange(transaction.number, at: ResumeData.resource(of: url.text), facts())
@@ -37,6 +34,12 @@ extension DownloadRun: TransactionClient {
     }
 
     func rewindBody(to offset: Int64) -> Bool { outgoing?.rewind(to: offset) ?? true }
+
+    /// Returns the field lines of each request of a download.
+    static func engineFields(for request: TransferRequest) -> [String] {
+        let asksForDigests = request.headerFields.contains { $0.name.canonicalName == "want-repr-digest" }
+        return ["Accept-Encoding: identity"] + (asksForDigests ? [] : [wantedDigests])
+    }
 
     // MARK: The head
 
