@@ -96,6 +96,21 @@ public struct SessionConfiguration: Sendable {
         request.httpVersion ?? httpVersions.value(forHost: url.host, port: url.port) ?? httpVersion
     }
 
+    /// Returns the time-out in milliseconds for name resolution, connection and TLS of `request`.
+    func connectTimeout(of request: TransferRequest) -> Int64 {
+        guard let timeout = request.timeout else { return connectTimeout }
+        return Self.connectTimeout(timeout)
+    }
+
+    /// Returns a connect time-out as libcurl takes it. Five minutes are libcurl's default; `Int32.max` is the maximum
+    /// that it accepts.
+    static func connectTimeout(_ milliseconds: Int64) -> Int64 {
+        milliseconds > 0 ? min(milliseconds, Int64(Int32.max)) : 300_000
+    }
+
+    /// Returns the time-out in milliseconds of `request` without a byte in either direction; 0 or less for none.
+    func stallTimeout(of request: TransferRequest) -> Int64 { request.timeout ?? stallTimeout }
+
     var limitsConnections: Bool { maximumConnectionsPerHost != nil || !connectionLimits.isEmpty }
 
     func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }

@@ -11,7 +11,9 @@ struct LeastPace {
     /// The stall timeout in milliseconds.
     let stallTimeout: Int64
 
-    init(_ configuration: SessionConfiguration) { stallTimeout = max(0, configuration.stallTimeout) }
+    init(_ configuration: SessionConfiguration, _ request: TransferRequest) {
+        stallTimeout = max(0, configuration.stallTimeout(of: request))
+    }
 
     /// The minimum number of body bytes per stall timeout.
     var bytes: Int64 {

@@ -41,10 +41,10 @@ struct RequestOptions {
         try exchange.easy.set(.suppressConnectHeaders, to: true)
         try exchange.easy.set(.netrc, to: false)
         try exchange.easy.set(.tcpKeepAlive, to: true)
-        try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
+        try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout(of: request)))
         try exchange.easy.set(.bufferSize, to: receiveBuffer)
-        exchange.activity.stallTimeout = configuration.stallTimeout
-        exchange.activity.headTimeout = LeastPace(configuration).headTimeout
+        exchange.activity.stallTimeout = configuration.stallTimeout(of: request)
+        exchange.activity.headTimeout = LeastPace(configuration, request).headTimeout
 
         try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
         if url.scheme == "https" {

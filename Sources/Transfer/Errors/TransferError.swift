@@ -26,9 +26,11 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let cannotConnect = Code(rawValue: "connect")
         /// TLS failed, most often because of the server's certificate.
         public static let tls = Code(rawValue: "tls")
-        /// The connection was not established within ``SessionConfiguration/connectTimeout``.
+        /// The connection was not established within ``SessionConfiguration/connectTimeout``, or the request took
+        /// longer than its ``TransferRequest/totalTimeout``.
         public static let timedOut = Code(rawValue: "timeout")
-        /// The transfer made no progress for the stall time-out.
+        /// The transfer made no progress for ``SessionConfiguration/stallTimeout`` or the request's
+        /// ``TransferRequest/timeout``.
         public static let stalled = Code(rawValue: "stalled")
         /// The body ended prematurely.
         public static let truncated = Code(rawValue: "truncated")
@@ -160,6 +162,11 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     public var description: String { message }
+
+    /// Returns a time for messages: in whole seconds if it has no fraction.
+    static func duration(_ milliseconds: Int64) -> String {
+        milliseconds.isMultiple(of: 1000) ? "\(milliseconds / 1000) seconds" : "\(milliseconds) ms"
+    }
 
     /// Returns the error of a failed file operation.
     ///

@@ -104,7 +104,8 @@ final class ExchangeLauncher {
             }
         }
         let attempt = attempt
-        let limit = session.configuration.connectTimeout - MonotonicTime.now().milliseconds(since: launchedAt)
+        let limit =
+            session.configuration.connectTimeout(of: plan.request) - MonotonicTime.now().milliseconds(since: launchedAt)
         timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(nil, attempt: attempt) }
         let launcher = LoopReference(self, on: core)
         let asker = Resolver.Asker(plan.request, of: task)
@@ -178,8 +179,8 @@ final class ExchangeLauncher {
         case .finished: return nil
         case .cancelled: return .cancelled
         case .stalled:
-            let time = session.configuration.stallTimeout / 1000
-            return TransferError(.stalled, "no data, or too little, for \(time) seconds")
+            let time = session.configuration.stallTimeout(of: task.originalRequest)
+            return TransferError(.stalled, "no data, or too little, for \(TransferError.duration(time))")
         case .failed(let error):
             let host = url?.host ?? "the server"
             let peer = route?.peer

@@ -153,6 +153,23 @@ public struct TransferRequest: Sendable {
         _modify { yield &fields.value.hostKeys }
     }
 
+    /// The time-out in milliseconds of each attempt without progress; `nil` for the session's times. It takes the place
+    /// of both ``SessionConfiguration/connectTimeout`` and ``SessionConfiguration/stallTimeout``.
+    public var timeout: Int64? {
+        get { fields.value.timeout }
+        _modify { yield &fields.value.timeout }
+    }
+    /// The time limit in milliseconds of the whole: all attempts, redirects, and the times between attempts; `nil` for
+    /// none. The time runs from the start of the request, also while it is suspended. At the end of it, the request
+    /// fails with ``TransferError/Code/timedOut`` and is not retried; a download has resume data.
+    ///
+    /// It applies to the requests of a ``SessionManager``, as they are before adapters, and not to a task that is
+    /// created on a ``Session``.
+    public var totalTimeout: Int64? {
+        get { fields.value.totalTimeout }
+        _modify { yield &fields.value.totalTimeout }
+    }
+
     /// The party on whose behalf the request is made, such as a user's number. Host names that do not resolve delay
     /// only requests of the same party. `nil` is the common party of all requests without one.
     public var party: String? {
@@ -206,6 +223,8 @@ public struct TransferRequest: Sendable {
         var cookies: CookieStorage?
         var transportSecurity = TransportSecurity.none
         var hostKeys: HostKeyPolicy?
+        var timeout: Int64?
+        var totalTimeout: Int64?
         var party: String?
         var isToMirror = false
         var hasLeftOrigin = false

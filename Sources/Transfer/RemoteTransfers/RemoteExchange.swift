@@ -36,7 +36,7 @@ final class RemoteExchange: ExchangeHandler {
         machine = RemoteExchangeStateMachine(
             RemoteExchangeStateMachine.Configuration(
                 file: file, transportSecurity: task.originalRequest.transportSecurity,
-                stallTimeout: session.configuration.stallTimeout))
+                stallTimeout: session.configuration.stallTimeout(of: task.originalRequest)))
         connection = Connection(evaluator: AddressEvaluator(session.configuration, task.originalRequest))
         let limits = ByteLimits(task.core)
         let origin = (file.scheme.rawValue, file.host, file.port)
@@ -162,6 +162,8 @@ final class RemoteExchange: ExchangeHandler {
         guard let route = connection.route else { throw TransferError(.internal, "a connection without a route") }
         var configuration = session.configuration
         configuration.trustPolicies = session.serverTrustPolicyManager
+        configuration.connectTimeout = configuration.connectTimeout(of: request)
+        configuration.stallTimeout = configuration.stallTimeout(of: request)
         if attempt.step.isCleanUp {
             configuration.connectTimeout = min(configuration.connectTimeout, Self.cleanUpTimeout)
             configuration.stallTimeout = min(configuration.stallTimeout, Self.cleanUpTimeout)

@@ -12,7 +12,7 @@ extension RemoteExchangeStateMachine {
         case .cancelled: ending.error = .cancelled
         case .stalled:
             ending.error = TransferError(
-                .stalled, "no data for \(configuration.stallTimeout / 1000) seconds")
+                .stalled, "no data for \(TransferError.duration(configuration.stallTimeout))")
         case .failed(let error):
             if running.failure == nil, requestsAnotherKey(error, running) || requestsTLS(error, running) {
                 return connect(&running)

@@ -58,7 +58,9 @@ final class RouteResolution {
 
     private func ask(for host: String) {
         let (number, session) = (number, task.session)
-        let limit = session.configuration.connectTimeout - MonotonicTime.now().milliseconds(since: plan.begunAt)
+        let limit =
+            session.configuration.connectTimeout(of: plan.request)
+            - MonotonicTime.now().milliseconds(since: plan.begunAt)
         timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(host, nil, number) }
         let resolution = LoopReference(self, on: core)
         question = session.resolver.resolve(host, for: Resolver.Asker(plan.request, of: task)) { answer in

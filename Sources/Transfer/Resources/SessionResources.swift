@@ -28,9 +28,7 @@ final class SessionResources: Sendable {
     /// - Throws: ``TransferError`` if the system has no free threads or file descriptors.
     init(_ configuration: SessionConfiguration, resolver: Resolver, faults: LoopFaults) throws(TransferError) {
         var configuration = configuration
-        // Five minutes are libcurl's default; `Int32.max` is the maximum that it accepts.
-        configuration.connectTimeout =
-            configuration.connectTimeout > 0 ? min(configuration.connectTimeout, Int64(Int32.max)) : 300_000
+        configuration.connectTimeout = SessionConfiguration.connectTimeout(configuration.connectTimeout)
         self.configuration = configuration
         self.resolver = resolver
         self.faults = faults

@@ -35,6 +35,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
     private var httpVersion: HTTPVersion?
     private var transportSecurity: TransportSecurity?
     private var hostKeys: HostKeyPolicy?
+    private var timeout: Int64?
+    private var totalTimeout: Int64?
 
     init(_ request: TransferRequest) {
         url = request.url
@@ -52,6 +54,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
         httpVersion = request.httpVersion
         transportSecurity = request.transportSecurity
         hostKeys = request.hostKeys
+        timeout = request.timeout
+        totalTimeout = request.totalTimeout
     }
 
     var request: TransferRequest {
@@ -66,6 +70,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
         request.httpVersion = httpVersion
         request.transportSecurity = transportSecurity ?? .none
         request.hostKeys = hostKeys
+        request.timeout = timeout
+        request.totalTimeout = totalTimeout
         return request
     }
 }

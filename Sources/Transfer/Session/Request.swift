@@ -29,6 +29,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     private let makeTask: @Sendable (TransferRequest) -> any SessionTask
     private let validators = Mutex<[Validator]>([])
     private let own = Mutex(Own())
+    private let deadline = RequestDeadline()
     /// The counts that retriers keep for this request, so that they need not remember requests.
     let retryRecord = Mutex(RetryRecord())
 
@@ -77,7 +78,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// The metrics of all attempts.
     public var metrics: TransferMetrics { delegate.metrics }
     /// Whether ``cancel()`` was called. The request may have completed before that.
-    public var isCancelled: Bool { delegate.isCancelled }
+    public var isCancelled: Bool { delegate.isCancelled && !deadline.isExpired }
 
     // MARK: Description
 
@@ -180,6 +181,11 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         complete(.cancelled)
     }
 
+    /// Ends the request because its time is over. The attempt ends as with ``cancel()``, so that its bytes are kept.
+    private func expire() {
+        if case .complete = delegate.cancel() { complete(.cancelled) }
+    }
+
     /// Starts the request if the manager starts requests immediately and it is not started. A suspended request stays
     /// so.
     func startIfImmediate() {
@@ -194,6 +200,9 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     }
 
     private func startAttempt() {
+        deadline.start(original?.totalTimeout) { [weak self] in self?.expire() }
+        // The request may have been completed just before.
+        if delegate.isComplete { _ = deadline.stop(with: nil) }
         switch intention {
         case .failure(let error): complete(error)
         case .success(let request):
@@ -319,6 +328,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     }
 
     func complete(_ error: TransferError?) {
+        let error = deadline.stop(with: error)
         delegate.complete(error: error) {
             if let task { session.delegate.task(task, didCompleteWithError: error) }
             cleanUp()

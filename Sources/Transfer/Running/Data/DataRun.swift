@@ -62,7 +62,7 @@ final class DataRun: LoopRun, TransactionClient {
         var contribution = Transaction.Contribution()
         let decodes = CachedExchange.decodes(request)
         // No minimum throughput applies to a body that is delivered to a reader, who sets its pace.
-        let least = task is UploadTask || isCollected ? LeastPace(session.configuration).bytes : 0
+        let least = task is UploadTask || isCollected ? LeastPace(session.configuration, request).bytes : 0
         let receiveBuffer = min(session.resources.receiveBuffer(on: core), Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
             exchange.activity.leastBytes = least
@@ -269,7 +269,7 @@ final class DataRun: LoopRun, TransactionClient {
     }
 
     private func startDiscardTimer() {
-        let time = session.configuration.stallTimeout
+        let time = session.configuration.stallTimeout(of: task.originalRequest)
         discardTimer = core.after(milliseconds: time > 0 ? time : DiscardedBody.longestDuration) { [weak self] in
             guard let self else { return }
             discardTimer = nil

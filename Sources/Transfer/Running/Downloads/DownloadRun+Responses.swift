@@ -15,7 +15,7 @@ extension DownloadRun: TransactionClient {
         _ request: TransferRequest, at url: CurlURL, of transaction: Transaction
     ) throws(TransferError) -> Transaction.Contribution {
         var contribution = Transaction.Contribution(fields: Self.engineFields(for: request))
-        let least = LeastPace(session.configuration).bytes
+        let least = LeastPace(session.configuration, request).bytes
         contribution.configure = { (exchange: Exchange) throws(CurlError) in exchange.activity.leastBytes = least }
         var range = machine.requestRange(transaction.number, at: ResumeData.resource(of: url.text), facts())
         if case .overlap(let overlap) = range {

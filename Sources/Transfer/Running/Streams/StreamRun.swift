@@ -24,7 +24,8 @@ final class StreamRun: StreamTaskRun, StreamHandler {
         self.core = core
         channel = task.channel
         session = task.session
-        machine = StreamStateMachine(stallTimeout: session.configuration.stallTimeout, now: .now())
+        machine = StreamStateMachine(
+            stallTimeout: session.configuration.stallTimeout(of: task.originalRequest), now: .now())
         evaluator = AddressEvaluator(session.configuration, task.originalRequest)
         steps = StreamSteps(request: task.originalRequest)
         let run = RunReference(self, of: task)
@@ -144,7 +145,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
         guard let peer, let route = resolution?.route else { return }
         let (request, configuration) = (request, configuration)
         // The connect timeout covers name resolution, connection and TLS together.
-        let limit = max(1, Int(configuration.connectTimeout - steps.elapsed / 1000))
+        let limit = max(1, Int(configuration.connectTimeout(of: request) - steps.elapsed / 1000))
         steps.connecting()
         do throws(CurlError) {
             stream = try core.openStream(to: peer, evaluatesAddresses: evaluator.evaluatesSockets, handler: self) {
@@ -199,7 +200,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
     }
 
     private func startTLS(_ number: Int, on stream: StreamConnection) {
-        let (trust, limit) = (trustOptions(), Int(configuration.connectTimeout))
+        let (trust, limit) = (trustOptions(), Int(configuration.connectTimeout(of: request)))
         do throws(StartTLSRefusal) {
             try stream.startTLS { (easy: inout EasyHandle) throws(CurlError) in
                 try Self.configure(easy, limit: limit)
