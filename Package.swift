@@ -115,7 +115,8 @@ let package = Package(
         .testTarget(
             name: "CurlTests", dependencies: ["Curl", "CCurl", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "TestSupport"], swiftSettings: strict),
+            name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "TestSupport", .httpTypes],
+            swiftSettings: strict),
         .testTarget(
             name: "HTTPCachingTests", dependencies: ["HTTPCaching", "HTTPMessages", "TestSupport", .httpTypes],
             swiftSettings: strict),

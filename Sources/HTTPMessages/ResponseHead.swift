@@ -9,13 +9,28 @@ public struct ResponseHead: Sendable {
     public let status: Int
     /// The protocol version in the status line, such as `1.1` or `2`.
     public let version: String
+    /// The reason phrase of the status line, for people only (RFC 9112, section 4); empty in HTTP/2 and HTTP/3.
+    public let reason: String
     /// The field lines, each terminated by LF, in the order of arrival.
     private let lines: [UInt8]
 
-    package init(status: Int, version: String, lines: [UInt8]) {
+    package init(status: Int, version: String, reason: String = "", lines: [UInt8]) {
         self.status = status
         self.version = version
+        self.reason = reason
         self.lines = lines
+    }
+
+    /// Creates the head of an HTTP/1.1 response, for example for a test of code that reads heads.
+    ///
+    /// - Parameters:
+    ///   - status: the three-digit status code (RFC 9110, section 15).
+    ///   - reason: the reason phrase.
+    ///   - fields: the header fields, in order. Several fields may have the same name.
+    public init(status: Int, reason: String = "", fields: HTTPFields = [:]) {
+        var lines: [UInt8] = []
+        for field in fields { lines += "\(field.name.rawName): \(field.value)\n".utf8 }
+        self.init(status: status, version: "1.1", reason: reason, lines: lines)
     }
 
     /// Returns the first value of a field. Its name is case-insensitive.
@@ -78,7 +93,8 @@ public struct ResponseHead: Sendable {
 
     /// Returns this head without the fields of these lower-case names.
     package func removing(_ names: Set<String>) -> ResponseHead {
-        ResponseHead(status: status, version: version, lines: Self.lines(lines) { !names.contains($0) })
+        ResponseHead(
+            status: status, version: version, reason: reason, lines: Self.lines(lines) { !names.contains($0) })
     }
 
     /// Returns this head with its fields replaced by those of `other`, except the fields named in `kept`. Names are in
@@ -91,7 +107,8 @@ public struct ResponseHead: Sendable {
             return true
         }
         return ResponseHead(
-            status: status, version: version, lines: Self.lines(lines) { !replaced.contains($0) } + new)
+            status: status, version: version, reason: reason,
+            lines: Self.lines(lines) { !replaced.contains($0) } + new)
     }
 
     /// The size of the field lines, in bytes.
@@ -117,7 +134,7 @@ public struct ResponseHead: Sendable {
     /// return into a hyphen.
     private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
-    private static func text<Bytes: BidirectionalCollection<UInt8>>(_ line: Bytes) -> String
+    fileprivate static func text<Bytes: BidirectionalCollection<UInt8>>(_ line: Bytes) -> String
     where Bytes.SubSequence == Bytes {
         var bytes = line
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
@@ -184,6 +201,7 @@ package struct ResponseHeadParser {
 
     private var status = 0
     private var version = ""
+    private var reason = ""
     private var lines: [UInt8] = []
     private var heads = 0
 
@@ -205,7 +223,7 @@ package struct ResponseHeadParser {
                 lines.removeAll(keepingCapacity: true)
                 return .incomplete
             }
-            return .complete(ResponseHead(status: status, version: version, lines: lines))
+            return .complete(ResponseHead(status: status, version: version, reason: reason, lines: lines))
         }
         if line.starts(with: "HTTP/".utf8) {
             heads += 1
@@ -214,6 +232,10 @@ package struct ResponseHeadParser {
             let words = line.split(separator: 0x20, maxSplits: 2)
             version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
             status = 0
+            reason = ""
+            if words.count > 2 {
+                reason = ResponseHead.text(words[2].last == 0x0A ? words[2].dropLast() : words[2])
+            }
             if words.count > 1 {
                 for byte in words[1].prefix(3) where (0x30...0x39).contains(byte) {
                     status = status * 10 + Int(byte - 0x30)

@@ -1,3 +1,4 @@
+import HTTPTypes
 import TestSupport
 import Testing
 
@@ -19,6 +20,35 @@ struct ResponseHeadTests {
     private func whole(_ lines: [String]) -> ResponseHead? {
         if case .complete(let head) = parse(lines) { return head }
         return nil
+    }
+
+    @Test("the reason phrase is text without its line ending, and may be missing")
+    func reason() throws {
+        #expect(try #require(whole(["HTTP/1.1 404 Not Found\r\n", "\r\n"])).reason == "Not Found")
+        #expect(try #require(whole(["HTTP/1.1 200 OK\n", "\n"])).reason == "OK")
+        #expect(try #require(whole(["HTTP/1.1 200 \r\n", "\r\n"])).reason == "")
+        #expect(try #require(whole(["HTTP/2 200\r\n", "\r\n"])).reason == "")
+        #expect(try #require(whole(["HTTP/1.1 302 Moved\r\n", "\r\n"])).removing(["date"]).reason == "Moved")
+    }
+
+    @Test("a head made of fields is read like one from a server")
+    func madeOfFields() {
+        let head = ResponseHead(
+            status: 206, reason: "Partial Content",
+            fields: [.contentLength: "12", .eTag: "\"a\"", .contentType: "text/plain; charset=UTF-8"])
+        #expect(head.status == 206)
+        #expect(head.reason == "Partial Content")
+        #expect(head.version == "1.1")
+        #expect(head.contentLength == 12)
+        #expect(head.charset == "utf-8")
+        #expect(head.validator.entityTag == "\"a\"")
+        #expect(head.headerFields[.contentType] == "text/plain; charset=UTF-8")
+
+        var fields = HTTPFields()
+        fields.append(HTTPField(name: .setCookie, value: "a=1"))
+        fields.append(HTTPField(name: .setCookie, value: "b=2"))
+        #expect(ResponseHead(status: 200, fields: fields).values(of: "set-cookie") == ["a=1", "b=2"])
+        #expect(ResponseHead(status: 200).headerFields.isEmpty)
     }
 
     @Test("status, version and fields; names in any case, the first value counts")
