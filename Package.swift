@@ -32,6 +32,7 @@ let package = Package(
     name: "dld",
     products: [
         .library(name: "Transfer", targets: ["Transfer"]),
+        .library(name: "StubTransport", targets: ["StubTransport"]),
         .library(name: "ControlClient", targets: ["ControlClient"]),
         .executable(name: "dld", targets: ["dld"]),
         .executable(name: "dlctl", targets: ["dlctl"]),
@@ -68,6 +69,7 @@ let package = Package(
                 "Curl", "HTTPCaching", "HTTPMessages", "CLinux", "CZlib", .deque, .httpTypes, .crypto,
             ],
             swiftSettings: strict),
+        .target(name: "StubTransport", dependencies: ["Transfer", "Curl", .httpTypes], swiftSettings: strict),
 
         // The queue.
         .target(name: "TaskModel", swiftSettings: strict),
@@ -122,6 +124,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TransferTests", dependencies: ["Transfer", "Curl", "CLinux", "TestSupport", .httpTypes],
+            swiftSettings: strict),
+        .testTarget(
+            name: "StubTransportTests", dependencies: ["StubTransport", "Transfer", "Curl", "TestSupport", .httpTypes],
             swiftSettings: strict),
         .testTarget(name: "TaskModelTests", dependencies: ["TaskModel", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "TaskFilesTests", dependencies: ["TaskFiles", "TaskModel"], swiftSettings: strict),

@@ -80,6 +80,8 @@ public struct SessionConfiguration: Sendable {
     public var maximumRedirects = 20
     /// The host key policy of requests that do not set one; `nil` trusts no SSH server.
     public var hostKeys: HostKeyPolicy? = .userKnownHosts
+    /// The substitute for HTTP servers in tests; `nil` sends every request to the network.
+    public var transportStub: (any TransportStub)?
     /// The number of threads that run transfers.
     public var loops = 2
     /// The number of bytes that a download may write before it requests a checkpoint.

@@ -24,7 +24,10 @@ extension Transaction: ExchangeHandler {
         }
     }
 
-    private func receive(_ head: ResponseHead) -> Bool {
+    /// Receives a complete head.
+    ///
+    /// - Returns: whether the exchange goes on.
+    func receive(_ head: ResponseHead) -> Bool {
         if !isQuiet { task.core.setResponse(head) }
         client.didReceiveHead(head)
         let asksAboutRedirects =
@@ -33,13 +36,20 @@ extension Transaction: ExchangeHandler {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
+        receive(bytes, activity: exchange)
+    }
+
+    /// Receives bytes of the response's body.
+    ///
+    /// - Parameter exchange: libcurl's exchange, whose stalls are observed; `nil` for one with a stub.
+    func receive(_ bytes: UnsafeRawBufferPointer, activity exchange: Exchange?) -> BodyVerdict {
         switch machine.bytesReceived(bytes.count) {
         case .pass: break
         case .discard: return .accepted
         case .pause: return .paused
         case .refuse: return .refused
         }
-        exchange.activity.isWaitingToSend = client.isWaitingToSend
+        exchange?.activity.isWaitingToSend = client.isWaitingToSend
         if mustPauseForRate(&incoming, toPass: bytes.count) { return pauseResponse() }
         switch client.didReceiveBody(bytes, of: self) {
         case .accepted:
@@ -62,7 +72,10 @@ extension Transaction: ExchangeHandler {
 
     // MARK: The request's body
 
-    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict {
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict { fill(space) }
+
+    /// Writes bytes of the request's body to `space`.
+    func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict {
         switch machine.bytesRequested() {
         case .pass: break
         case .pause: return .paused

@@ -9,7 +9,17 @@ final class Transaction {
     struct Contribution {
         /// Header field lines in the form `Name: value`.
         var fields: [String] = []
+        /// Whether the request has a body, which the client writes.
+        var sendsBody = false
+        /// Whether libcurl decodes the body of the response.
+        var decodes = false
         var configure: (Exchange) throws(CurlError) -> Void = { (_: Exchange) throws(CurlError) in }
+    }
+
+    /// The substitutes for a server, at most one at a time.
+    private struct Substitute {
+        var stored: StoredBody?
+        var stubbed: StubbedExchange?
     }
 
     private(set) unowned var client: any TransactionClient
@@ -31,8 +41,8 @@ final class Transaction {
     private(set) var trust = TrustOptions(policy: .performDefaultEvaluation(validateHost: true))
     /// The cookies of the current exchange.
     private(set) var cookies: ExchangeCookies?
-    /// The stored response that is delivered in place of a server's.
-    var stored: StoredBody?
+    /// The substitute for a server in the current exchange.
+    private var substitute = Substitute()
 
     /// The rate limit of the request itself.
     let limits: ByteLimits
@@ -94,6 +104,18 @@ final class Transaction {
     }
 
     // MARK: State
+
+    /// The stored response that is delivered in place of a server's.
+    var stored: StoredBody? {
+        get { substitute.stored }
+        _modify { yield &substitute.stored }
+    }
+
+    /// The exchange with the session's stub in place of a server.
+    var stubbed: StubbedExchange? {
+        get { substitute.stubbed }
+        _modify { yield &substitute.stubbed }
+    }
 
     var request: TransferRequest { machine.request }
     var url: CurlURL? { machine.url }
@@ -166,12 +188,15 @@ final class Transaction {
     /// Resumes libcurl's transfer, or continues a stored response. libcurl delivers
     /// buffered data within this call.
     private func resumeExchange() {
-        if stored == nil { launcher.unpause() } else { deliverStoredBody() }
+        if stored != nil { return deliverStoredBody() }
+        if stubbed != nil { return continueStubbedExchange() }
+        launcher.unpause()
     }
 
     private func beginExchange() {
         parser = ResponseHeadParser()
         stored = nil
+        dropStubbedExchange()
         stopRatePause()
         begunAt = MonotonicTime.now()
     }
@@ -205,15 +230,21 @@ final class Transaction {
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
                 hasOwnConnection: machine.connection.needsOwn,
                 receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, isAuthorized: isAuthorized, trust: trust)
-            launcher.launch(plan, handler: self) { [unowned self] error in perform(machine.sendingFailed(error)) }
+            guard let stub = session.configuration.transportStub else { return launch(plan) }
+            beginStubbedExchange(plan, with: stub)
         } catch {
             perform(machine.sendingFailed(error))
         }
     }
 
+    func launch(_ plan: ExchangeLauncher.Plan) {
+        launcher.launch(plan, handler: self) { [unowned self] error in perform(machine.sendingFailed(error)) }
+    }
+
     private func end(_ error: TransferError?) {
         stopRatePause()
         stored = nil
+        dropStubbedExchange()
         // The client may release the transaction.
         client.didEnd(error?.named(by: url?.origin), of: self)
     }

@@ -44,6 +44,11 @@ extension TransactionStateMachine {
         return deliver(head, at: url, .inCallback)
     }
 
+    /// Handles a request that goes to the network after a stub has read its body.
+    mutating func passedToNetwork() {
+        if awaitsHead { beginExchange() }
+    }
+
     /// Handles a request that could not be sent.
     mutating func sendingFailed(_ error: TransferError) -> TransactionAction {
         awaitsHead ? end(error) : .proceed

@@ -86,14 +86,25 @@ public struct ExchangeMetrics: Sendable {
 
     /// Creates the metrics of a request that has just been served from the cache.
     init(stored response: ResponseHead, to request: TransferRequest, begunAt: MonotonicTime) {
+        self.init(request, status: response.status, begunAt: begunAt, isFromCache: true)
+    }
+
+    /// Creates the metrics of an exchange with a ``TransportStub`` that has just ended.
+    ///
+    /// - Parameter response: the head of its response, if there was one.
+    init(stubbed response: ResponseHead?, to request: TransferRequest, begunAt: MonotonicTime) {
+        self.init(request, status: response?.status, begunAt: begunAt, isFromCache: false)
+    }
+
+    private init(_ request: TransferRequest, status: Int?, begunAt: MonotonicTime, isFromCache: Bool) {
         asked = request.url
         began = begunAt.nanoseconds
-        status = response.status
+        self.status = status
         timeline = Timeline(ended: Int64((MonotonicTime.now().nanoseconds - begunAt.nanoseconds) / 1000))
         protocolName = nil
         remoteAddress = nil
         remotePort = nil
         isReusedConnection = false
-        isFromCache = true
+        self.isFromCache = isFromCache
     }
 }

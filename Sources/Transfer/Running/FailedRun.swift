@@ -1,7 +1,7 @@
 import Curl
 
 /// A run of a task that cannot start.
-final class FailedRun: DownloadTaskRun {
+final class FailedRun: DownloadTaskRun, StreamTaskRun {
     private let task: any LoopTask
     private let error: TransferError
     private unowned let core: LoopCore
@@ -19,6 +19,7 @@ final class FailedRun: DownloadTaskRun {
     func confirm(_ count: Int64, of generation: String) {}
     func flushGathered() {}
     func mayBorrow(at origin: String) {}
+    func routesDidChange() {}
 
     private func end(_ error: TransferError) {
         task.endRun(on: core)

@@ -56,6 +56,7 @@ final class OutgoingBody {
         head = nil
         isPresent = carriesBody(request)
         if isPresent { try begin() }
+        contribution.sendsBody = isPresent
         if isPresent, request.method == .post, !SentFields.names(.contentType, request, task.session.configuration) {
             contribution.fields.append("Content-Type: application/octet-stream")
         }

@@ -25,13 +25,22 @@ struct TaskRuns: RunFactory {
         }
     }
 
-    func makeRun(for task: StreamTask, on core: LoopCore) -> any StreamTaskRun { StreamRun(task: task, core: core) }
+    func makeRun(for task: StreamTask, on core: LoopCore) -> any StreamTaskRun {
+        if task.session.configuration.transportStub != nil { return FailedRun(task, .notStubbed, core: core) }
+        return StreamRun(task: task, core: core)
+    }
 
     /// Returns the file that a task's URL names on a file server.
     ///
     /// - Returns: `nil` if the URL's scheme is not that of a file server.
     private static func remoteFile(of task: any LoopTask) throws(TransferError) -> RemoteFile? {
         guard RemoteScheme(of: task.originalRequest.url) != nil else { return nil }
+        if task.session.configuration.transportStub != nil { throw .notStubbed }
         return try RemoteFile(task.originalRequest.url)
     }
+}
+
+extension TransferError {
+    fileprivate static let notStubbed = TransferError(
+        .protocolNotAllowed, "the session's transport stub stands in for HTTP servers only")
 }

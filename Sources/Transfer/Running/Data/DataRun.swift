@@ -62,6 +62,7 @@ final class DataRun: LoopRun, TransactionClient {
         var contribution = Transaction.Contribution()
         let decodes = CachedExchange.decodes(request)
         // No minimum throughput applies to a body that is delivered to a reader, who sets its pace.
+        contribution.decodes = decodes
         let least = task is UploadTask || isCollected ? LeastPace(session.configuration, request).bytes : 0
         let receiveBuffer = min(session.resources.receiveBuffer(on: core), Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
