@@ -9,7 +9,7 @@ public final class Session: TaskSession {
     /// The delegate, which receives every callback of this session.
     public let delegate: SessionDelegate
     /// The events of the requests on this session.
-    public let events = EventMonitor()
+    public let events = SessionEventStream()
     let resources: SessionResources
     let runs: any RunFactory = TaskRuns()
 

@@ -25,9 +25,9 @@ public enum SessionEvent: Sendable {
 
 /// A publisher of a session's events to any number of listeners: `for await event in session.events { … }`.
 ///
-/// The publisher costs nothing while there is no listener. A listener that is ``EventMonitor/capacity`` events behind
-/// loses the oldest.
-public final class EventMonitor: Sendable {
+/// The publisher costs nothing while there is no listener. A listener that is ``SessionEventStream/capacity`` events
+/// behind loses the oldest.
+public final class SessionEventStream: Sendable {
     /// The maximum number of events buffered for a slow listener.
     public static let capacity = 4096
 
@@ -85,7 +85,7 @@ public final class EventMonitor: Sendable {
     }
 }
 
-extension EventMonitor: AsyncSequence {
+extension SessionEventStream: AsyncSequence {
     public typealias Element = SessionEvent
     public typealias Failure = Never
 
