@@ -28,7 +28,10 @@ extension Transaction: ExchangeHandler {
     ///
     /// - Returns: whether the exchange goes on.
     func receive(_ head: ResponseHead) -> Bool {
-        if !isQuiet { task.core.setResponse(head) }
+        if !isQuiet {
+            task.core.setResponse(head)
+            session.callbacks.task(task, didReceive: head)
+        }
         client.didReceiveHead(head)
         let asksAboutRedirects =
             RedirectRule.isRedirect(head.status) && session.callbacks.decidesRedirects(of: task)

@@ -138,6 +138,7 @@ final class Transaction {
         beginExchange()
         stored = StoredBody(head: response.head, bytes: response.body)
         task.core.setResponse(response.head)
+        session.callbacks.task(task, didReceive: response.head)
         perform(machine.storedResponseFound(response.head))
     }
 

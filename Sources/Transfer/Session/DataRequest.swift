@@ -185,8 +185,10 @@ public class DataRequest: Request, @unchecked Sendable {
     private func report<Serializer: ResponseSerializer>(_ serializer: Serializer) -> DataResponse<Serializer.Value> {
         let plain = report()
         let result = plain.result.flatMap { serializer.result($0 ?? Data(), of: plain.head) }
-        return DataResponse(
+        let response = DataResponse(
             request: plain.request, head: plain.head, data: plain.data, result: result, metrics: plain.metrics)
+        session.monitors?.notify { [self] in $0.request(self, didSerialize: response) }
+        return response
     }
 }
 

@@ -11,13 +11,16 @@ import Synchronization
 ///
 /// `@unchecked`, since the compiler cannot check a class with subclasses: every stored property here and in the
 /// subclasses is a `let` of a `Sendable` type.
-public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible, CustomDebugStringConvertible {
     /// The delegate of this request alone.
     public let delegate: TaskDelegate
     /// The progress of all attempts; as a sequence, its values over time.
     public let progress: TransferProgress
     /// The request before adapters; `nil` if it could not be created.
     public let original: TransferRequest?
+
+    /// The number of the request, unique within the process.
+    public let id: Int = Request.lastID.wrappingAdd(1, ordering: .relaxed).newValue
 
     let session: Session
     private let adapters: AdapterHolder
@@ -30,6 +33,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     private let validators = Mutex<[Validator]>([])
     private let own = Mutex(Own())
     private let deadline = RequestDeadline()
+    private static let lastID = Atomic<Int>(0)
     /// The counts that retriers keep for this request, so that they need not remember requests.
     let retryRecord = Mutex(RetryRecord())
 
@@ -55,6 +59,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         startsByItself = manager.startRequestsImmediately
         callbackQueue = manager.callbackQueue
         starts(when: progress)
+        session.requestDidCreate(self)
     }
 
     /// Makes the request start when `progress` is first read, if the manager starts requests immediately.
@@ -140,9 +145,9 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             session.enter(self)
             // A cancellation before `enter` has already completed the request, so it leaves the session here.
             if delegate.isComplete, session.remove(self) { return reportEnd() }
-            session.events.send(.didResume(self))
+            session.requestDidResume(self)
             startAttempt()
-        case .resume: session.events.send(.didResume(self))
+        case .resume: session.requestDidResume(self)
         case .nothing: break
         }
         return self
@@ -157,7 +162,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// Suspends the request until ``resume()``. Received bytes are kept, and no time-out runs.
     @discardableResult
     public func suspend() -> Self {
-        if delegate.suspend() { session.events.send(.didSuspend(self)) }
+        if delegate.suspend() { session.requestDidSuspend(self) }
         return self
     }
 
@@ -173,11 +178,11 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// - Parameter task: ends the attempt under way, if there is one.
     func end(_ task: (any SessionTask) -> Void) {
         let action = delegate.cancel {
-            session.events.send(.didCancel(self))
+            session.requestDidCancel(self)
             task($0)
         }
         guard case .complete = action else { return }
-        session.events.send(.didCancel(self))
+        session.requestDidCancel(self)
         complete(.cancelled)
     }
 
@@ -224,8 +229,10 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             do throws(TransferError) {
                 adapted = try await adapter.adapt(request)
             } catch {
+                session.monitors?.notify { [self] in $0.request(self, didFailToAdapt: request, with: error) }
                 return attemptDidEnd(error, retrier: session.delegate.retrier)
             }
+            session.monitors?.notify { [self] in $0.request(self, didAdapt: request, to: adapted) }
             start(adapted)
         }
         delegate.wait(in: adapting, after: waits)
@@ -239,6 +246,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             session.delegate[task] = nil
             return complete(.cancelled)
         }
+        session.monitors?.notify { [self] in $0.request(self, didCreate: task) }
         delegate.synchronizeTaskState()
         if let rate = own.withLock({ $0.rate }) { task.maximumRate = rate }
     }
@@ -252,6 +260,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         delegate.endAttempt()
         let retrier = RetrierChain.of(own.withLock { $0.retrier }, retrier)
         let failure = error ?? evaluate()
+        session.monitors?.notify { [self] in $0.request(self, attemptDidEndWith: failure) }
         retrier?.attemptDidEnd(of: self, with: failure)
         guard let failure else { return complete(nil) }
         guard let retrier, failure.code != .cancelled, failure.code != .invalidated, canTryAgain else {
@@ -272,7 +281,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             if milliseconds > 0 { await CancellableSleep.sleep(milliseconds) }
             guard session.isOpen else { return fail(error) }
             guard delegate.countRetry() else { return }
-            session.events.send(.willRetry(self, error))
+            session.request(self, willRetryAfter: error)
             startAttempt()
         }
     }
@@ -333,7 +342,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             if let task { session.delegate.task(task, didCompleteWithError: error) }
             cleanUp()
             progress.finish()
-            session.events.send(.didComplete(self, error))
+            session.request(self, didCompleteWith: error)
             guard session.remove(self) else { return nil }
             return { [session] in session.callbacksDidEnd() }
         }
@@ -349,14 +358,15 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     /// Validates the head of a response before its body is accepted.
     func validate(_ head: ResponseHead, isEmpty: Bool, data: Data? = nil) -> TransferError? {
-        guard let request else { return nil }
-        for validator in validators.withLock({ $0 }) {
-            if let error = validator.evaluate(
-                Validator.Answer(request: request, head: head, isEmpty: isEmpty, data: data))
-            {
-                return error.named(byServerOf: request.url)
-            }
+        let validators = validators.withLock { $0 }
+        guard let request, !validators.isEmpty else { return nil }
+        let answer = Validator.Answer(request: request, head: head, isEmpty: isEmpty, data: data)
+        var error: TransferError?
+        for validator in validators {
+            error = validator.evaluate(answer)?.named(byServerOf: request.url)
+            if error != nil { break }
         }
-        return nil
+        session.monitors?.notify { [self, error] in $0.request(self, didValidate: head, with: error) }
+        return error
     }
 }

@@ -10,6 +10,8 @@ public final class Session: TaskSession {
     public let delegate: SessionDelegate
     /// The events of the requests on this session.
     public let events = SessionEventStream()
+    /// The monitors of the requests; `nil` without any.
+    let monitors: EventMonitorGroup?
     let resources: SessionResources
     let runs: any RunFactory = TaskRuns()
 
@@ -54,21 +56,26 @@ public final class Session: TaskSession {
     /// - Parameters:
     ///   - configuration: The configuration. It is copied and not read again.
     ///   - delegate: The receiver of every callback. It must belong to this session only.
+    ///   - eventMonitors: The observers of the requests on this session.
     /// - Throws: ``TransferError`` if the system has no free threads or file descriptors.
     public convenience init(
-        configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate()
+        configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
+        eventMonitors: [any EventMonitor] = []
     ) throws(TransferError) {
-        try self.init(configuration: configuration, delegate: delegate, resolver: Resolver())
+        try self.init(
+            configuration: configuration, delegate: delegate, eventMonitors: eventMonitors, resolver: Resolver())
     }
 
     /// Creates a session with a resolver.
     ///
     /// - Parameter resolver: The resolver of host names. Tests supply their own.
     package init(
-        configuration: SessionConfiguration, delegate: SessionDelegate, resolver: Resolver
+        configuration: SessionConfiguration, delegate: SessionDelegate, eventMonitors: [any EventMonitor] = [],
+        resolver: Resolver
     ) throws(TransferError) {
         self.delegate = delegate
         policies = Mutex(configuration.trustPolicies)
+        monitors = EventMonitorGroup(eventMonitors)
         let faults = LoopFaults { [weak delegate] description in delegate?.session(didFindFault: description) }
         resources = try SessionResources(configuration, resolver: resolver, faults: faults)
         if configuration.limitsConnections {

@@ -25,6 +25,8 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
     /// The raw value of the ``Callbacks`` that have a closure. Atomic, so that the handling of received bytes takes no
     /// lock when there is no closure.
     private let overridden = Atomic<UInt32>(0)
+    /// Whether the session has event monitors. Atomic for the same reason.
+    private let isMonitored = Atomic<Bool>(false)
 
     /// Creates a delegate that overrides nothing.
     public init() {}
@@ -107,7 +109,10 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
     // MARK: From the session
 
     /// Records the session that this delegate belongs to.
-    func attach(to session: Session) { state.withLock { $0.session = session } }
+    func attach(to session: Session) {
+        state.withLock { $0.session = session }
+        isMonitored.store(session.monitors != nil, ordering: .releasing)
+    }
 
     /// Called when the session was invalidated and its last task is complete.
     open func session(_ session: Session, didBecomeInvalidWithError error: TransferError?) {
@@ -133,6 +138,11 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
     func mayRetry(_ task: any SessionTask) -> Bool? { self[task]?.mayBeTriedAgain }
 
     func uploadRemains(of task: any SessionTask) -> UploadRemains? { (self[task] as? UploadRequest)?.remains }
+
+    func task(_ task: any SessionTask, didReceive head: ResponseHead) {
+        guard isMonitored.load(ordering: .acquiring), let request = self[task] else { return }
+        request.session.monitors?.notify { $0.request(request, didReceive: head) }
+    }
 
     /// Returns whether a closure decides on the task's redirects.
     func decidesRedirects(of task: any SessionTask) -> Bool {
@@ -250,6 +260,12 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
     /// Records the end of a task, and passes it on to its request.
     func task(_ task: any LoopTask, didEndWith error: TransferError?) {
         let request = remove(task)
+        if let request {
+            request.session.monitors?.notify { [metrics = task.metrics] in
+                $0.request(request, didCollect: metrics)
+                $0.request(request, didComplete: task, with: error)
+            }
+        }
         self.task(task, didFinishCollecting: task.metrics)
         guard let request else { return self.task(task, didCompleteWithError: error) }
         request.delegate.finish(task, error)
@@ -311,6 +327,7 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         if let request = remove(task) {
             self[download] = request
             request.delegate.replace(by: download)
+            request.session.monitors?.notify { $0.request(request, didCreate: download) }
             // The request may have been cancelled or suspended while it had only the old task.
             if request.isCancelled { download.cancel() } else { request.delegate.synchronizeTaskState() }
         }

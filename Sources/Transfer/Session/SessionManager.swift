@@ -39,16 +39,17 @@ public final class SessionManager: Sendable {
     ///   - delegate: the new session's delegate.
     ///   - serverTrustPolicyManager: replaces the configuration's trust policies.
     ///   - startRequestsImmediately: see the property of the same name.
+    ///   - eventMonitors: the observers of the requests.
     ///   - queue: the context of handlers that name none.
-    /// - Throws: the errors of ``Session/init(configuration:delegate:)``.
+    /// - Throws: the errors of ``Session/init(configuration:delegate:eventMonitors:)``.
     public init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
         serverTrustPolicyManager: ServerTrustPolicyManager? = nil, startRequestsImmediately: Bool = true,
-        queue: HandlerQueue = .shared
+        eventMonitors: [any EventMonitor] = [], queue: HandlerQueue = .shared
     ) throws(TransferError) {
         var configuration = configuration
         if let serverTrustPolicyManager { configuration.trustPolicies = serverTrustPolicyManager }
-        session = try Session(configuration: configuration, delegate: delegate)
+        session = try Session(configuration: configuration, delegate: delegate, eventMonitors: eventMonitors)
         self.delegate = delegate
         settings = Mutex(Settings(startsImmediately: startRequestsImmediately, queue: queue))
     }

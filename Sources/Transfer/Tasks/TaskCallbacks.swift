@@ -8,6 +8,8 @@ protocol TaskCallbacks: AnyObject, Sendable {
     func originalRequest(of task: any SessionTask) -> TransferRequest?
     /// Returns whether the task's request can have another attempt; `nil` if the task belongs to no request.
     func mayRetry(_ task: any SessionTask) -> Bool?
+    /// Observes the head of a response, redirects and challenges included.
+    func task(_ task: any SessionTask, didReceive head: ResponseHead)
     /// Returns whether a closure decides on the task's redirects.
     func decidesRedirects(of task: any SessionTask) -> Bool
     func task(
