@@ -42,10 +42,8 @@ final class StubbedExchange {
         rest = response.body[...]
         failure = response.failure
         if plan.request.method == .head || [204, 304].contains(response.head.status) { rest = [] } else { frame() }
-        guard plan.contribution.decodes, let coding = response.head.contentCoding.flatMap(BodyDecoder.Coding.init) else {
-            return
-        }
-        decode(coding)
+        guard plan.contribution.decodes, let coding = response.head.contentCoding else { return }
+        if let coding = BodyDecoder.Coding(coding) { decode(coding) }
     }
 
     private func frame() {

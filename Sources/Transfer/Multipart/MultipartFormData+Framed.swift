@@ -4,7 +4,7 @@ extension MultipartFormData {
     ///
     /// - Throws: ``failure``; ``TransferError/Code/invalidRequest`` if the form has no file, several files, or a
     ///   stream: send such a form with
-    ///   ``SessionManager/upload(multipartFormData:threshold:temporaryDirectory:with:progress:)``.
+    ///   ``SessionManager/upload(multipartFormData:threshold:temporaryDirectory:with:progress:modifier:)``.
     public func framed() throws(TransferError) -> RequestBody {
         if let failure { throw failure }
         var (before, after): ([UInt8], [UInt8]) = ([], [])

@@ -5,10 +5,10 @@ import FoundationEssentials
 /// of the resource.
 ///
 /// If the request had a ``DownloadDestination``, resume data also contain the request and the path of the part.
-/// ``SessionManager/download(resumingWith:request:to:)`` can then resume from their ``bytes`` alone, in any process.
-/// **Keep them as secret as the URL is.** They do not contain authentication data (credential, client identity,
-/// authorization and cookie fields). Adapters, ``Request/authenticate(with:)`` or another request must supply these
-/// again.
+/// ``SessionManager/download(resumingWith:request:to:modifier:)`` can then resume from their ``bytes`` alone, in any
+/// process. **Keep them as secret as the URL is.** They do not contain authentication data (credential, client
+/// identity, authorization and cookie fields). Adapters, ``Request/authenticate(with:)`` or another request must supply
+/// these again.
 public struct ResumeData: Sendable, Equatable, Codable {
     /// The format version. Other versions are not decoded.
     private var form = 1

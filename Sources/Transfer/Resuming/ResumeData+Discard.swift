@@ -2,7 +2,7 @@ import Glibc
 
 extension ResumeData {
     /// Whether the resume data are self-sufficient. They are if the request had a ``DownloadDestination``;
-    /// ``SessionManager/download(resumingWith:request:to:)`` then needs nothing else.
+    /// ``SessionManager/download(resumingWith:request:to:modifier:)`` then needs nothing else.
     public var isSelfSufficient: Bool { record != nil }
 
     /// The request without its authentication data; `nil` if the resume data are not self-sufficient.

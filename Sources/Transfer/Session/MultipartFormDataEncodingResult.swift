@@ -28,7 +28,7 @@ extension SessionManager {
         encodingCompletion: @escaping @Sendable (MultipartFormDataEncodingResult) -> Void
     ) {
         let queue = queue ?? callbackQueue
-        let intention = Self.uploadRequest(request)
+        let intention = RequestIntention.make(sending: request, nil)
         if case .failure(let error) = intention { return queue.run { encodingCompletion(.failure(error)) } }
         let form = FormBody(threshold: threshold, temporaryDirectory: temporaryDirectory) {
             var form = MultipartFormData()

@@ -297,7 +297,7 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         guard session.isOpen, delegate.reopen() else { return false }
         startsOver()
         session.enter(self)
-        session.events.send(.didResume(self))
+        session.requestDidResume(self)
         startAttempt()
         return true
     }

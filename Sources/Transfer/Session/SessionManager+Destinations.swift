@@ -8,10 +8,12 @@ extension SessionManager {
     ///   - request: the request to send.
     ///   - destination: the place of the file. ``DownloadDestination`` describes when files are created and which stay.
     ///     By default: a file in the system's temporary directory, for the caller to move or remove.
+    ///   - modifier: changes the request before it is sent.
     public func download(
-        _ request: some RequestConvertible, to destination: DownloadDestination = .temporary
+        _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
+        modifier: RequestModifier? = nil
     ) -> DownloadRequest {
-        download(Result { () throws(TransferError) in try request.asRequest() }, body: .none, to: destination)
+        download(RequestIntention.make(request, modifier), body: .none, to: destination)
     }
 
     /// Returns a request to download a file.
@@ -21,10 +23,12 @@ extension SessionManager {
     ///   - path: the file's final path, absolute or relative to the process's directory.
     ///   - options: permitted changes to the file system. Without any, an existing name or a missing directory fails
     ///     the request.
+    ///   - modifier: changes the request before it is sent.
     public func download(
-        _ request: some RequestConvertible, to path: String, options: DownloadDestination.Options = []
+        _ request: some RequestConvertible, to path: String, options: DownloadDestination.Options = [],
+        modifier: RequestModifier? = nil
     ) -> DownloadRequest {
-        download(request, to: .path(path, options: options))
+        download(request, to: .path(path, options: options), modifier: modifier)
     }
 
     /// Returns a request to download a file with a known digest.
@@ -36,11 +40,12 @@ extension SessionManager {
     ///   - path: the file's final path, absolute or relative to the process's directory.
     ///   - options: permitted changes to the file system.
     ///   - digest: the required digest; see ``DownloadDestination/digest``.
+    ///   - modifier: changes the request before it is sent.
     public func download(
         _ request: some RequestConvertible, to path: String, options: DownloadDestination.Options = [],
-        digest: FileDigest
+        digest: FileDigest, modifier: RequestModifier? = nil
     ) -> DownloadRequest {
-        download(request, to: .path(path, options: options).verified(by: digest))
+        download(request, to: .path(path, options: options).verified(by: digest), modifier: modifier)
     }
 
     /// Returns a request to download the response to parameters.
@@ -52,12 +57,13 @@ extension SessionManager {
     ///   - encoding: encodes the parameters; used only if there are any.
     ///   - headers: fields of this request, which take precedence over the session's.
     ///   - destination: the place of the file.
+    ///   - modifier: changes the request after the parameters are encoded.
     public func download(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters,
         encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:],
-        to destination: DownloadDestination = .temporary
+        to destination: DownloadDestination = .temporary, modifier: RequestModifier? = nil
     ) -> DownloadRequest {
-        let encoded = Self.encode(url, method, parameters, encoding, headers)
+        let encoded = Self.encode(url, method, parameters, encoding, headers, modifier)
         return download(encoded.map(\.request), body: (try? encoded.get())?.requestBody ?? .none, to: destination)
     }
 
@@ -67,10 +73,12 @@ extension SessionManager {
     ///   - request: the request to send; a URL alone is sent to with `POST`.
     ///   - body: the body of the request.
     ///   - destination: the place of the file.
+    ///   - modifier: changes the request before it is sent.
     public func download(
-        _ request: some RequestConvertible, sending body: RequestBody, to destination: DownloadDestination = .temporary
+        _ request: some RequestConvertible, sending body: RequestBody,
+        to destination: DownloadDestination = .temporary, modifier: RequestModifier? = nil
     ) -> DownloadRequest {
-        download(Self.uploadRequest(request), body: body, to: destination)
+        download(RequestIntention.make(sending: request, modifier), body: body, to: destination)
     }
 
     private func download(
@@ -94,10 +102,12 @@ extension SessionManager {
     ///   - file: the final location of the file, of the scheme `file`.
     ///   - options: permitted changes to the file system. Without any, an existing name or a missing directory fails
     ///     the request.
+    ///   - modifier: changes the request before it is sent.
     public func download(
-        _ request: some RequestConvertible, to file: URL, options: DownloadDestination.Options = []
+        _ request: some RequestConvertible, to file: URL, options: DownloadDestination.Options = [],
+        modifier: RequestModifier? = nil
     ) -> DownloadRequest {
-        download(request, to: .file(file, options: options))
+        download(request, to: .file(file, options: options), modifier: modifier)
     }
 
     /// Resumes a download that stopped, in this process or in an earlier one. The adapter is called as for any other
@@ -113,9 +123,10 @@ extension SessionManager {
     ///     or a method other than `GET`, everything is fetched again.
     ///   - destination: the destination; by default the one decided earlier. The part file is moved there, but not onto
     ///     another file system: then everything is fetched again.
+    ///   - modifier: changes the request before it is sent, the stored one too.
     public func download(
         resumingWith resumeData: ResumeData, request: (any RequestConvertible)? = nil,
-        to destination: DownloadDestination? = nil
+        to destination: DownloadDestination? = nil, modifier: RequestModifier? = nil
     ) -> DownloadRequest {
         let intention = Result { () throws(TransferError) in
             guard let record = resumeData.record else {
@@ -123,7 +134,7 @@ extension SessionManager {
                     .invalidRequest, "the resume data refer to a part file that another owner keeps: give its location")
             }
             try destination?.check()
-            return try request?.asRequest() ?? record.request.request
+            return try RequestIntention.make(request?.asRequest() ?? record.request.request, modifier).get()
         }
         return DownloadRequest(
             intention,

@@ -16,28 +16,31 @@ extension SessionManager {
     ///     in memory (file-hierarchy(7)).
     ///   - request: the URL and method of the request.
     ///   - progress: counts the bytes of the whole body.
+    ///   - modifier: changes the request before it is sent.
     public func upload(
         multipartFormData form: MultipartFormData,
         threshold: Int64 = SessionManager.multipartFormDataEncodingMemoryThreshold,
         temporaryDirectory: String? = nil, with request: some RequestConvertible,
-        progress: TransferProgress = TransferProgress()
+        progress: TransferProgress = TransferProgress(), modifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(
-            FormBody(threshold: threshold, temporaryDirectory: temporaryDirectory) { form }, request, progress)
+        let form = FormBody(threshold: threshold, temporaryDirectory: temporaryDirectory) { form }
+        return upload(form, request, progress, modifier)
     }
 
-    /// Sends a form that `fill` creates; see ``upload(multipartFormData:threshold:temporaryDirectory:with:progress:)``.
+    /// Sends a form that `fill` creates; see
+    /// ``upload(multipartFormData:threshold:temporaryDirectory:with:progress:modifier:)``.
     ///
     /// - Parameters:
     ///   - threshold: the maximum size of the whole body that is kept in memory, in bytes.
     ///   - temporaryDirectory: the directory for larger bodies; by default `TMPDIR`, or `/var/tmp`.
     ///   - request: the URL and method of the request.
     ///   - progress: counts the bytes of the whole body.
+    ///   - modifier: changes the request before it is sent.
     ///   - fill: called once, when the request starts, on a thread where it may block.
     public func upload(
         threshold: Int64 = SessionManager.multipartFormDataEncodingMemoryThreshold,
         temporaryDirectory: String? = nil, with request: some RequestConvertible,
-        progress: TransferProgress = TransferProgress(),
+        progress: TransferProgress = TransferProgress(), modifier: RequestModifier? = nil,
         multipartFormData fill: @escaping @Sendable (inout MultipartFormData) -> Void
     ) -> UploadRequest {
         let form = FormBody(threshold: threshold, temporaryDirectory: temporaryDirectory) {
@@ -45,12 +48,13 @@ extension SessionManager {
             fill(&form)
             return form
         }
-        return upload(form, request, progress)
+        return upload(form, request, progress, modifier)
     }
 
     private func upload(
-        _ form: FormBody, _ request: some RequestConvertible, _ progress: TransferProgress
+        _ form: FormBody, _ request: some RequestConvertible, _ progress: TransferProgress,
+        _ modifier: RequestModifier?
     ) -> UploadRequest {
-        UploadRequest(Self.uploadRequest(request), form: form, progress: progress, manager: self)
+        UploadRequest(RequestIntention.make(sending: request, modifier), form: form, progress: progress, manager: self)
     }
 }

@@ -91,8 +91,12 @@ public final class SessionManager: Sendable {
     // MARK: Data
 
     /// Returns a data request.
-    public func request(_ request: some RequestConvertible) -> DataRequest {
-        make(Result { () throws(TransferError) in try request.asRequest() }, body: .none)
+    ///
+    /// - Parameters:
+    ///   - request: the request to send.
+    ///   - modifier: changes the request before it is sent.
+    public func request(_ request: some RequestConvertible, modifier: RequestModifier? = nil) -> DataRequest {
+        make(RequestIntention.make(request, modifier), body: .none)
     }
 
     /// Returns a data request.
@@ -103,22 +107,26 @@ public final class SessionManager: Sendable {
     ///   - parameters: encoded into the query or the body, as `encoding` decides.
     ///   - encoding: encodes the parameters; used only if there are any.
     ///   - headers: fields of this request, which take precedence over the session's.
+    ///   - modifier: changes the request after the parameters are encoded.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters = [:],
-        encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:]
+        encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:], modifier: RequestModifier? = nil
     ) -> DataRequest {
-        let encoded = Self.encode(url, method, parameters, encoding, headers)
+        let encoded = Self.encode(url, method, parameters, encoding, headers, modifier)
         return make(encoded.map(\.request), body: (try? encoded.get())?.requestBody ?? .none)
     }
 
     static func encode(
         _ url: some URLConvertible, _ method: HTTPRequest.Method, _ parameters: Parameters,
-        _ encoding: any ParameterEncoding, _ headers: HTTPFields
+        _ encoding: any ParameterEncoding, _ headers: HTTPFields, _ modifier: RequestModifier?
     ) -> Result<EncodedRequest, TransferError> {
         Result { () throws(TransferError) in
             let request = TransferRequest(url: try url.asURLText(), method: method, headerFields: headers)
-            return parameters.isEmpty
+            var encoded =
+                parameters.isEmpty
                 ? EncodedRequest(request: request, body: nil) : try encoding.encode(request, with: parameters)
+            try RequestIntention.apply(modifier, to: &encoded.request)
+            return encoded
         }
     }
 
@@ -136,13 +144,14 @@ public final class SessionManager: Sendable {
     ///   - target: the location of the part file and the name of the finished file.
     ///   - resumeData: the resume data of an earlier request for the same target.
     ///   - progress: continues the counts of an earlier request.
+    ///   - modifier: changes the request before it is sent.
     public func download(
         _ request: some RequestConvertible, to target: DownloadTarget, resumingWith resumeData: ResumeData? = nil,
-        progress: TransferProgress = TransferProgress()
+        progress: TransferProgress = TransferProgress(), modifier: RequestModifier? = nil
     ) -> DownloadRequest {
         DownloadRequest(
-            Result { () throws(TransferError) in try request.asRequest() }, placement: .fixed(target),
-            resumeData: resumeData, progress: progress, manager: self)
+            RequestIntention.make(request, modifier), placement: .fixed(target), resumeData: resumeData,
+            progress: progress, manager: self)
     }
 
     // MARK: Uploads
@@ -153,27 +162,20 @@ public final class SessionManager: Sendable {
     ///   - body: data, a file or a stream.
     ///   - request: the URL or request to send to; a URL alone is sent to with `POST`.
     ///   - progress: counts the bytes of the body.
+    ///   - modifier: changes the request before it is sent.
     public func upload(
-        _ body: RequestBody, with request: some RequestConvertible, progress: TransferProgress = TransferProgress()
+        _ body: RequestBody, with request: some RequestConvertible, progress: TransferProgress = TransferProgress(),
+        modifier: RequestModifier? = nil
     ) -> UploadRequest {
-        UploadRequest(Self.uploadRequest(request), body: body, progress: progress, manager: self)
-    }
-
-    /// Returns the request that sends a body; a URL alone is sent to with `POST`.
-    static func uploadRequest(_ request: some RequestConvertible) -> Result<TransferRequest, TransferError> {
-        Result { () throws(TransferError) in
-            var made = try request.asRequest()
-            if request is any URLConvertible { made.method = .post }
-            return made
-        }
+        UploadRequest(RequestIntention.make(sending: request, modifier), body: body, progress: progress, manager: self)
     }
 
     /// Returns a request to send a file as the body of `request`; a URL alone is sent to with `POST`.
     public func upload(
         _ source: UploadSource, with request: some RequestConvertible,
-        progress: TransferProgress = TransferProgress()
+        progress: TransferProgress = TransferProgress(), modifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(.file(source), with: request, progress: progress)
+        upload(.file(source), with: request, progress: progress, modifier: modifier)
     }
 
     // MARK: Retrying by hand

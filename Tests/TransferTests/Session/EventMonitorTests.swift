@@ -119,7 +119,9 @@ struct EventMonitorTests {
         slow.requestDidComplete = { _, error in seen.add(error?.message ?? "done") }
         let manager = try SessionManager(configuration: .test(), eventMonitors: [slow, recorder])
         #expect(try await manager.request(server.url("/f")).string == "abc")
-        try await eventually(that: "the other monitor has seen the end") { recorder.notes.all.contains("complete well") }
+        try await eventually(that: "the other monitor has seen the end") {
+            recorder.notes.all.contains("complete well")
+        }
         #expect(seen.all.isEmpty)
         isHeld.store(false, ordering: .releasing)
         try await eventually(that: "the slow monitor has seen the end") { seen.all == ["done"] }
