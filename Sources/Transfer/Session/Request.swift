@@ -42,6 +42,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         var retrier: (any RequestRetrier)?
         /// The rate limit set by ``limit(to:)``, in place of the one in the request; `nil` if it was never set.
         var rate: Int64??
+        /// Whether the request is cancelled because the manager was released.
+        var isReleased = false
     }
 
     init(
@@ -171,6 +173,13 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     public func cancel() -> Self {
         end { $0.cancel() }
         return self
+    }
+
+    /// Cancels the request, since the manager is released.
+    func release() {
+        let isReleased = !delegate.isCancelled
+        own.withLock { $0.isReleased = isReleased }
+        cancel()
     }
 
     /// Cancels the request.
@@ -337,7 +346,7 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     }
 
     func complete(_ error: TransferError?) {
-        let error = deadline.stop(with: error)
+        let error = deadline.stop(with: error.map(explained))
         delegate.complete(error: error) {
             if let task { session.delegate.task(task, didCompleteWithError: error) }
             cleanUp()
@@ -347,6 +356,14 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
             return { [session] in session.callbacksDidEnd() }
         }
         session.endIfFinished()
+    }
+
+    /// Returns the error with the release of the manager as its reason, if that cancelled the request.
+    private func explained(_ error: TransferError) -> TransferError {
+        guard error.code == .cancelled, own.withLock({ $0.isReleased }) else { return error }
+        var error = error
+        error.message = TransferError.released.message
+        return error
     }
 
     /// Removes what the request created for itself, since it is complete.
@@ -369,4 +386,10 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         session.monitors?.notify { [self, error] in $0.request(self, didValidate: head, with: error) }
         return error
     }
+}
+
+extension TransferError {
+    /// The error of a request whose manager is gone, with the advice that its author needs.
+    static let released = TransferError(
+        .invalidated, "the session was released: keep a reference to its manager while its requests run")
 }

@@ -30,6 +30,8 @@ public final class Session: TaskSession {
         /// The number of tasks that are not complete and of requests whose handlers have not run.
         var unsettled = 0
         var phase = Phase.open
+        /// Whether the manager was released.
+        var isReleased = false
         var gate: HostConnectionLimiter?
     }
 
@@ -169,6 +171,13 @@ public final class Session: TaskSession {
         endIfFinished()
     }
 
+    /// Does what ``invalidateAndCancel()`` does, since the manager is released. The errors of the requests say so.
+    func release() {
+        state.withLock { $0.isReleased = true }
+        for request in close(.cancelling).requests { request.release() }
+        invalidateAndCancel()
+    }
+
     /// Rejects new tasks and lets the existing ones finish. A request that waits for its next attempt fails with the
     /// error of the last one. A request whose first attempt still waits for an adapter fails with
     /// ``TransferError/Code/invalidated``.
@@ -196,6 +205,11 @@ public final class Session: TaskSession {
         for case let task as StreamTask in state.withLock({ Array($0.tasks.values) }) {
             task.routesDidChange()
         }
+    }
+
+    /// The requests that have started and are not complete, and the tasks that are not complete.
+    var contents: (requests: [Request], tasks: [any SessionTask]) {
+        state.withLock { (Array($0.requests.values), Array($0.tasks.values)) }
     }
 
     func endIfFinished() {
@@ -309,7 +323,8 @@ public final class Session: TaskSession {
 
     func start(_ task: any LoopTask) {
         switch enter(task) {
-        case .refused: complete(unstarted: task, Self.invalidated)
+        case .refused:
+            complete(unstarted: task, state.withLock { $0.isReleased } ? .released : Self.invalidated)
         case .waits: break
         case .goes: launch(task)
         }

@@ -74,7 +74,7 @@ public final class SessionManager: Sendable {
         settings = Mutex(Settings(startsImmediately: startRequestsImmediately, queue: queue))
     }
 
-    deinit { session.invalidateAndCancel() }
+    deinit { session.release() }
 
     /// The adapter, called before each attempt.
     public var adapter: (any RequestAdapter)? {
