@@ -18,6 +18,12 @@ package enum CurlLibrary {
     /// Whether libcurl was built with HTTP/3.
     package static var hasHTTP3: Bool { ccurl_has_http3() != 0 }
 
+    /// Whether libcurl has WebSockets.
+    package static var hasWebSockets: Bool { ccurl_has_websockets() != 0 }
+
+    /// The version number of the loaded library, such as `7.88.1`.
+    package static var versionNumber: String { String(cString: ccurl_version_number()) }
+
     /// The content codings that libcurl can decode, by the names it uses itself (RFC 9110, section 8.4.1).
     package static var contentCodings: [String] {
         var codings: [String] = []
@@ -34,9 +40,7 @@ package enum CurlLibrary {
     }
 
     /// The name and version of the loaded library, such as `libcurl/7.88.1`.
-    package static var version: String {
-        "libcurl/" + String(cString: ccurl_version_number())
-    }
+    package static var version: String { "libcurl/" + versionNumber }
 }
 
 /// A result code of libcurl other than `CURLE_OK`, with a message.
