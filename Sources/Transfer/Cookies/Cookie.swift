@@ -17,7 +17,8 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
     public let includesSubdomains: Bool
     /// The path prefix of URLs to which the cookie is sent. It begins with a slash.
     public let path: String
-    /// Whether the cookie is sent over secure connections only.
+    /// Whether the cookie is sent over secure connections only. Every connection to `localhost`, 127.0.0.1 and ::1
+    /// counts as secure, as in browsers.
     public let isSecure: Bool
     /// Whether scripts may not access the cookie. This library runs no scripts; it keeps the flag for other readers of
     /// the file.
@@ -33,7 +34,7 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
     ///   - domain: The cookie's domain. A leading dot is removed.
     ///   - includesSubdomains: Whether the cookie is also sent to subdomains of `domain`.
     ///   - path: The path prefix of URLs to which the cookie is sent.
-    ///   - isSecure: Whether the cookie is sent over TLS only.
+    ///   - isSecure: Whether the cookie is sent over secure connections only; see ``isSecure``.
     ///   - isHTTPOnly: Whether scripts may not access the cookie.
     ///   - expires: The expiry in seconds since 1970; 0 for a session cookie.
     /// - Returns: `nil` if the cookie could not be written to a line and read back unchanged. The causes are control
