@@ -118,6 +118,15 @@ struct HTTPBinDelegateTests {
         #expect(codes.all == [.cannotConnect])
     }
 
+    @Test("a closure for the end of tasks is called after validation and retries", arguments: [0, 2])
+    func completedAfterRetries(_ retries: Int) async throws {
+        let ends = Record<Int?>()
+        delegate.taskDidComplete = { _, error in ends.add(error?.httpStatus) }
+        let request = manager.request(client.url("/status/500")).validate().retry(with: LimitedRetrier(retries))
+        #expect(await request.outcome.error?.httpStatus == 500 && request.retryCount == retries)
+        #expect(ends.all == [500])
+    }
+
     @Test("a delegate knows the request of a task while the task runs")
     func requestOfTask() async throws {
         let request = manager.request(client.url("/get"))

@@ -62,6 +62,11 @@ struct HTTPBinDownloadTests {
         #expect(echo["args"]?["a"]?.text == "b c" && echo["args"]?["d[]"]?.texts == ["1", "2"])
     }
 
+    @Test("a download uses the method of its request", arguments: [.get, .post, .put] as [HTTPRequest.Method])
+    func method(_ method: HTTPRequest.Method) async throws {
+        #expect(try await json(client.request("/anything", method))["method"]?.text == method.rawValue)
+    }
+
     @Test("a download requests unencoded bytes")
     func coding() async throws {
         #expect(try await json(client.request("/headers")).field("Accept-Encoding") == "identity")

@@ -67,6 +67,31 @@ struct HTTPBinLifeCycleTests {
         #expect(request.metrics.exchanges.count == 1)
     }
 
+    @Test("the final counts come before the handlers and the awaited value", arguments: ["data", "upload", "download"])
+    func finalProgress(_ kind: String) async throws {
+        let directory = try TemporaryDirectory()
+        let record = Record<String>()
+        @Sendable func add(_ progress: TransferProgress.Snapshot) { record.add("\(progress.fractionCompleted ?? 0)") }
+        switch kind {
+        case "data":
+            let request = manager.request(client.url("/range/50000")).onProgress(queue: .inline) { add($0) }
+                .response(queue: .inline) { _ in record.add("handler") }
+            _ = try await request.value
+        case "upload":
+            let request = manager.upload(.text("text"), with: client.url("/post")).onProgress(queue: .inline) {
+                add($0)
+            }
+            .response(queue: .inline) { _ in record.add("handler") }
+            _ = try await request.value
+        default:
+            let request = manager.download(client.url("/range/50000"), to: directory.file("file"))
+                .onProgress(queue: .inline) { add($0) }.response(queue: .inline) { _ in record.add("handler") }
+            _ = try await request.value
+        }
+        let all = record.all
+        #expect(all.suffix(2) == ["1.0", "handler"] && all.count { $0 == "handler" } == 1)
+    }
+
     // MARK: Cancelling
 
     @Test("a request that is cancelled before its start sends nothing")

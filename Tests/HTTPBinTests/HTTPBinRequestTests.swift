@@ -82,6 +82,28 @@ struct HTTPBinRequestTests {
         #expect(response.value?["url"]?.text != nil)
     }
 
+    @Test("text that is no URL yet is percent-encoded", arguments: ["two words", "ä", "日本語", "🙂", "a\"b<c>"])
+    func encodedText(_ text: String) async throws {
+        #expect(try await client.echo("/get?a=\(text)")["args"]?["a"]?.text == text)
+        var request = client.request("/basic-auth/\(text)/passwd")
+        request.credential = Credential(user: text, password: "passwd")
+        #expect(await manager.request(request).outcome.status == 200)
+    }
+
+    @Test("a name below localhost is this machine", arguments: ["localhost", "api.localhost", "a.b.localhost"])
+    func localNames(_ name: String) async throws {
+        let response = await manager.request(client.server.url("/headers", host: name)).response(
+            using: JSONSerializer())
+        #expect(response.value?.field("Host") == "\(name):\(client.server.port)")
+    }
+
+    @Test("a host name beyond ASCII is sent in its ASCII form")
+    func internationalName() async throws {
+        let request = manager.request(client.server.url("/headers", host: "bücher.localhost"))
+        let echo = try await request.decoded(as: JSONValue.self)
+        #expect(echo.field("Host") == "xn--bcher-kva.localhost:\(client.server.port)")
+    }
+
     // MARK: What is received
 
     @Test(

@@ -123,6 +123,13 @@ struct HTTPBinSerializationTests {
         #expect(await manager.request(url).response(using: JSONSerializer()).value == .null)
     }
 
+    @Test("an empty response with any status is empty data and empty text", arguments: [200, 201, 204, 404, 500])
+    func empty(_ status: Int) async throws {
+        let url = client.url("/status/\(status)")
+        #expect(await manager.request(url).response(using: DataSerializer()).value?.isEmpty == true)
+        #expect(try await manager.request(url).string == "")
+    }
+
     @Test("an empty response with another status is no JSON", arguments: [200, 201, 404, 500])
     func emptyJSON(_ status: Int) async throws {
         let url = client.url("/status/\(status)")

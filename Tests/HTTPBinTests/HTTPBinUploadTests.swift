@@ -214,6 +214,14 @@ struct HTTPBinUploadTests {
         #expect(upload.uploadProgress.completedBytes == Int64(size) && upload.uploadProgress.totalBytes == Int64(size))
     }
 
+    @Test("an upload counts the sent body and the response apart", arguments: [1, 100_000])
+    func bothProgresses(_ size: Int) async throws {
+        let upload = manager.upload(.data(alphabet(size)), with: client.url("/post"))
+        let received = try await upload.validate().value.count
+        #expect(upload.uploadProgress.completedBytes == Int64(size) && received > size)
+        #expect(upload.progress.completedBytes == Int64(received) && upload.progress.totalBytes == Int64(received))
+    }
+
     @Test("the delegate is told each piece of the body that is sent", arguments: Kind.allCases)
     func sentPieces(_ kind: Kind) async throws {
         let (pieces, totals, expected) = (Record<Int64>(), Record<Int64>(), Record<Int64?>())

@@ -76,6 +76,13 @@ struct HTTPBinValidationTests {
         #expect(await request.outcome.error == nil)
     }
 
+    @Test(
+        "if no media type is accepted, only an empty body passes", arguments: [("/status/200", true), ("/json", false)])
+    func noTypes(_ path: String, _ passes: Bool) async throws {
+        let outcome = await manager.request(client.url(path)).validate(contentType: []).outcome
+        #expect(outcome.code == (passes ? nil : .unacceptableContentType))
+    }
+
     // MARK: Without arguments
 
     @Test(
