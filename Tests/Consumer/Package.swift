@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// A client of the library that depends only on the product `Transfer` of this repository.
+/// Clients of the library that depend only on the product `Transfer` of this repository.
 let package = Package(
     name: "Consumer",
     dependencies: [
@@ -10,6 +10,7 @@ let package = Package(
         .package(name: "dld", path: "../..")
     ],
     targets: [
-        .executableTarget(name: "Fetch", dependencies: [.product(name: "Transfer", package: "dld")])
+        .executableTarget(name: "Fetch", dependencies: [.product(name: "Transfer", package: "dld")]),
+        .executableTarget(name: "Mirror", dependencies: [.product(name: "Transfer", package: "dld")]),
     ]
 )

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the program Fetch, a user of the library from outside of the tree, and tries it against an nginx of its own: a
-# server that is not ready at first, a download that Ctrl-C stops, and a second run that fetches the rest alone.
+# Builds the programs Fetch and Mirror, users of the library from outside of the tree, and tries them against an nginx of
+# their own. Fetch: a server that is not ready at first, a download that Ctrl-C stops, and a second run that fetches the
+# rest alone. Mirror: 500 files from an index, a kill -9 in the middle, and a second run that fetches the rest.
 # Shows what the program prints, and ends with 1 where that is not what it should be.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -41,6 +42,7 @@ expects() {
 
 "${build[@]}"
 program=$("${build[@]}" --show-bin-path)/Fetch
+mirror=$("${build[@]}" --show-bin-path)/Mirror
 
 size=$((6 << 20))
 mkdir -p "$place/nginx/files" "$place/downloads"
@@ -70,6 +72,7 @@ http {
         location = /release.json { error_page 404 = @busy; }
         location @busy { add_header Retry-After 1 always; return 503; }
         location = /big.bin { limit_rate_after 2m; limit_rate 1m; }
+        location = /mirror/zz/large.bin { limit_rate_after 5m; limit_rate 1m; }
     }
 }
 CONF
@@ -116,5 +119,30 @@ cmp "$place/nginx/files/big.bin" "$place/downloads/big.bin" || fail 'the file is
 [ -z "$(find "$place/downloads" -name '.*' -type f)" ] || fail 'something is left over'
 waits_for 'the server notes nothing' asked '/big.bin 206 bytes=[1-9]'
 
+echo '--- a mirror of 500 files, killed in the middle'
+[ "$(wc -l <Tests/Consumer/Sources/Mirror/Mirror.swift)" -le 50 ] || fail 'the program has more than 50 lines'
+mirrored=$place/nginx/files/mirror
+for folder in {0..9} zz; do mkdir -p "$mirrored/$folder"; done
+for number in {1..499}; do head -c $((number * 97)) /dev/urandom >"$mirrored/$((number % 10))/file $number.bin"; done
+head -c $((8 << 20)) /dev/urandom >"$mirrored/zz/large.bin"
+(cd "$mirrored" && find . -name '*.bin' | cut -c 3- | sort -r | xargs -d '\n' sha256sum >"$place/index" && mv "$place/index" index)
+: >"$place/nginx/access.log"
+"$mirror" "http://127.0.0.1:$port/mirror/index" "$place/mirror" >"$place/output" 2>"$place/errors" &
+fetch=$!
+waits_for 'the large file has no resume data' [ -s "$place/mirror/zz/.large.bin.resume" ]
+waits_for 'few files are there' eval "[ \$(find '$place/mirror' -name 'file*' | wc -l) -ge 100 ]"
+kill -KILL "$fetch"
+wait "$fetch" 2>/dev/null || true
+fetch=
+[ ! -e "$place/mirror/zz/large.bin" ] || fail 'the large file is complete already'
+"$mirror" "http://127.0.0.1:$port/mirror/index" "$place/mirror" >"$place/output" 2>"$place/errors" ||
+    fail "the second run of the mirror ended with $?"
+grep -q '^500 files, each as its digest says$' "$place/output" || fail 'the mirror printed something else'
+(cd "$place/mirror" && sha256sum --check --quiet "$mirrored/index") || fail 'a mirrored file is wrong'
+[ -z "$(find "$place/mirror" -name '.*' -type f)" ] || fail 'the mirror left something over'
+waits_for 'the server notes no range' asked '/mirror/zz/large.bin 206 bytes=[1-9]'
+[ "$(grep -c '/mirror/.* 200 ' "$place/nginx/access.log")" -lt 600 ] || fail 'files were fetched twice'
+tail -n 1 "$place/output"
+
 echo '--- what the server was asked for'
-cat "$place/nginx/access.log"
+grep -v "/mirror/[0-9]" "$place/nginx/access.log"

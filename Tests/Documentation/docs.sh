@@ -15,7 +15,8 @@ out=.build-docs
 rm -rf "$out"
 mkdir -p "$out/symbols" "$out/examples"
 
-"$swift" build --package-path "$package" --target Transfer
+# Examples use StubTransport too, which is built upon Transfer.
+"$swift" build --package-path "$package" --target StubTransport
 bin=$("$swift" build --package-path "$package" --show-bin-path)
 triple=$("$swift" -print-target-info | jq -r .target.triple)
 module=(-I "$bin/Modules")

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 {
-    printf 'import %s\n' Dispatch Foundation HTTPTypes Transfer
+    printf 'import %s\n' Dispatch Foundation HTTPTypes StubTransport Transfer
     for article in "$1"/*.md; do
         awk -v file="$PWD/$article" '
             /^```swift$/ {

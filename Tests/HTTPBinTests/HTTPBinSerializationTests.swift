@@ -90,11 +90,9 @@ struct HTTPBinSerializationTests {
     func decoder() async throws {
         struct Names: Decodable, Equatable, Sendable { var firstName: String }
         struct Echo: Decodable, Sendable { var json: Names }
-        let serializer = DecodableSerializer<Echo> {
-            let decoder = JSONDecoder()
-            decoder.keyDecodingStrategy = .convertFromSnakeCase
-            return decoder
-        }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let serializer = DecodableSerializer<Echo>(decoder: decoder)
         let request = client.request("/post", .post, [.contentType: "application/json"])
         let response = await manager.upload(.text(#"{"first_name": "Ada"}"#), with: request).response(using: serializer)
         #expect(response.value?.json == Names(firstName: "Ada"))

@@ -60,7 +60,7 @@ public struct AuthenticationChallenge: Sendable {
 public enum ChallengeDisposition: Sendable, Equatable {
     /// The request continues with the supplied credential. For a server trust challenge, the server is trusted.
     case useCredential
-    /// The challenge is handled as if there were no delegate.
+    /// The challenge is handled as if there were no delegate: the proposed credential is used once, if there is one.
     case performDefaultHandling
     /// The request ends as cancelled.
     case cancelAuthenticationChallenge

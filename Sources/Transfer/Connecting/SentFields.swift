@@ -79,6 +79,8 @@ enum SentFields {
                 let name = HTTPField.Name(String(line[..<end]))
             else { continue }
             let value = FieldText.trimmed(bytes[bytes.index(after: end)...])
+            // `Name:` removes a field that libcurl would add.
+            if value.isEmpty, bytes[end] == UInt8(ascii: ":") { continue }
             fields.append(HTTPField(name: name, value: String(decoding: value, as: UTF8.self)))
         }
         return fields

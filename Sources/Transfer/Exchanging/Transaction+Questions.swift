@@ -16,8 +16,13 @@ extension Transaction {
                 reply.give(.redirect($0))
             }
         case .challenge(let demand, let head):
-            session.callbacks.task(task, didReceive: challenge(for: demand, in: head)) {
-                reply.give(.challenge($0, $1))
+            let challenge = challenge(for: demand, in: head)
+            session.callbacks.task(task, didReceive: challenge) { disposition, credential in
+                let isDefault = disposition == .performDefaultHandling
+                let (disposition, credential) =
+                    isDefault
+                    ? TaskDelegate.defaultAnswer(challenge, credential: nil) : (disposition, credential)
+                reply.give(.challenge(disposition, credential))
             }
         case .trust(let shown):
             guard let url else { return false }

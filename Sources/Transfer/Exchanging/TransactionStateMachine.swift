@@ -8,7 +8,7 @@ import Curl
 ///
 /// | Event | Extension |
 /// |---|---|
-/// | start, stored response found, sending failed, cancelled | `+Requests` |
+/// | start, stored response found, passed to the network, sending failed, cancelled | `+Requests` |
 /// | head received, head handled, trailer received, body bytes, paused, resumed | `+Responses` |
 /// | certificates received, trust evaluated, question answered | `+Questions` |
 /// | exchange ended | `+Endings` |

@@ -23,7 +23,8 @@ public struct TransferRequest: Sendable {
         get { fields.value.method }
         _modify { yield &fields.value.method }
     }
-    /// The fields to send in addition to those that the engine sets (`Range`, `If-Range`, `Accept-Encoding`, framing).
+    /// The fields to send in addition to those that the engine sets (`Range`, `If-Range`, `Accept-Encoding`, framing). A
+    /// POST whose fields name no `Content-Type` is sent with `application/octet-stream`.
     public var headerFields: HTTPFields {
         get { fields.value.headerFields }
         _modify { yield &fields.value.headerFields }

@@ -2,11 +2,11 @@ public import FoundationEssentials
 
 /// The result of a data or upload request.
 public struct DataResponse<Value: Sendable>: Sendable {
-    /// The last request that was sent.
+    /// The request of the last attempt, adapted and after redirects; `nil` if it could not be created.
     public var request: TransferRequest?
     /// The head of the last attempt's response; `nil` if none was received.
     public var head: ResponseHead?
-    /// The body; `nil` if it was not collected in memory.
+    /// The body; `nil` if it was passed to a stream or a sequence, empty if a closure of the session's delegate took it.
     public var data: Data?
     /// The value, or the error.
     public var result: Result<Value, TransferError>

@@ -15,6 +15,8 @@ final class OutgoingBody {
     private let body: RequestBody
     private let sender: BodySender
     private unowned let core: LoopCore
+    /// The length in bytes up to which a body is sent without asking the server first (RFC 9110, section 10.1.1).
+    private static let smallBody: Int64 = 1 << 20
     /// The transaction that sends the body; paused while a stream has no bytes.
     private weak var transaction: Transaction?
     /// The number of times that sending of the body was started.
@@ -62,6 +64,13 @@ final class OutgoingBody {
         }
         let (method, isPresent) = (request.method.rawValue, isPresent)
         let length = isPresent ? sender.length : 0
+        if isPresent, let length, length <= Self.smallBody,
+            !SentFields.names(.expect, request, task.session.configuration)
+        {
+            // libcurl would wait a second for a server that ignores `Expect: 100-continue`. A line without a value
+            // removes the field.
+            contribution.fields.append("Expect:")
+        }
         let configure = contribution.configure
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
             try configure(exchange)

@@ -25,11 +25,17 @@ extension DownloadRequest {
     }
 
     /// Runs `handler` when the download is complete, with its file as text; see ``StringSerializer``.
+    ///
+    /// - Parameters:
+    ///   - encoding: the encoding of the text; `nil` for that of the response.
+    ///   - queue: the context of the handler; `nil` for the manager's.
+    ///   - handler: takes the result.
     @discardableResult
     public func responseString(
-        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (DownloadResponse<String>) -> Void
+        encoding: String.Encoding? = nil, queue: HandlerQueue? = nil,
+        _ handler: @escaping @Sendable (DownloadResponse<String>) -> Void
     ) -> Self {
-        response(queue: queue, using: StringSerializer(), handler)
+        response(queue: queue, using: StringSerializer(encoding: encoding), handler)
     }
 
     /// Runs `handler` when the download is complete, with its file as JSON of any shape; see ``JSONSerializer``.
@@ -40,14 +46,19 @@ extension DownloadRequest {
         response(queue: queue, using: JSONSerializer(), handler)
     }
 
-    /// Runs `handler` when the download is complete, with a value decoded from the JSON in its file; see
-    /// ``DecodableSerializer``.
+    /// Runs `handler` when the download is complete, with a value decoded from its file; see ``DecodableSerializer``.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the value.
+    ///   - queue: the context of the handler; `nil` for the manager's.
+    ///   - decoder: decodes the file, by default from JSON.
+    ///   - handler: takes the result.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, queue: HandlerQueue? = nil,
+        of type: Value.Type = Value.self, queue: HandlerQueue? = nil, decoder: any DataDecoder = JSONDecoder(),
         _ handler: @escaping @Sendable (DownloadResponse<Value>) -> Void
     ) -> Self {
-        response(queue: queue, using: DecodableSerializer<Value>(), handler)
+        response(queue: queue, using: DecodableSerializer<Value>(decoder: decoder), handler)
     }
 
     // MARK: Awaiting
@@ -72,11 +83,15 @@ extension DownloadRequest {
         get async throws(TransferError) { try await response(using: StringSerializer()).result.get() }
     }
 
-    /// Returns the file decoded from JSON as a type of the caller's.
-    public func decoded<Value: Decodable & Sendable>(as type: Value.Type = Value.self) async throws(TransferError)
-        -> Value
-    {
-        try await response(using: DecodableSerializer<Value>()).result.get()
+    /// Returns the file decoded as a type of the caller's; see ``DecodableSerializer``.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the value.
+    ///   - decoder: decodes the file, by default from JSON.
+    public func decoded<Value: Decodable & Sendable>(
+        as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) async throws(TransferError) -> Value {
+        try await response(using: DecodableSerializer<Value>(decoder: decoder)).result.get()
     }
 
     private var largestRead: Int64 { Int64(session.configuration.maximumCollectedBytes) }

@@ -6,6 +6,7 @@
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class DownloadRequest: Request, @unchecked Sendable {
     let downloadDelegate: DownloadTaskDelegate
+    let body: RequestBody
 
     init(
         _ intention: Result<TransferRequest, TransferError>, body: RequestBody = .none, placement: DownloadPlacement,
@@ -14,6 +15,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let delegate = manager.delegate.makeDownloadTaskDelegate()
         delegate.prepare(placement: placement, resumeData: resumeData, progress: progress)
         downloadDelegate = delegate
+        self.body = body
         super.init(intention, delegate: delegate, progress: progress, manager: manager) {
             [session = manager.session] request in
             DownloadTask(

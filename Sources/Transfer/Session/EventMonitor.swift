@@ -1,7 +1,7 @@
 public import HTTPMessages
 
 /// An observer of the requests of a session, for example for logs and counts. A session has any number of them; see
-/// ``SessionManager/init(configuration:delegate:serverTrustPolicyManager:startRequestsImmediately:eventMonitors:)``.
+/// ``SessionManager/init(configuration:delegate:serverTrustPolicyManager:startRequestsImmediately:eventMonitors:queue:)``.
 ///
 /// Every method has an empty default. Each monitor is called on a thread of its own, one event after another and in the
 /// order of the events, so it may block without delaying a transfer. Events that wait for a slow monitor are kept in

@@ -19,7 +19,7 @@ extension Request {
 
     /// The body; `nil` if it is not known: the form of an upload that does not run.
     private var curlBody: RequestBody? {
-        guard let request = self as? DataRequest else { return RequestBody.none }
+        guard let request = self as? DataRequest else { return (self as? DownloadRequest)?.body ?? RequestBody.none }
         let body = request.makeBody()
         if case .none = body, let upload = request as? UploadRequest, upload.hasForm { return nil }
         return body

@@ -214,7 +214,7 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     }
 
     private func startAttempt() {
-        deadline.start(original?.totalTimeout) { [weak self] in self?.expire() }
+        startDeadline()
         // The request may have been completed just before.
         if delegate.isComplete { _ = deadline.stop(with: nil) }
         switch intention {
@@ -301,11 +301,16 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         return delegate.endWaiting() || startOver()
     }
 
+    private func startDeadline() {
+        deadline.start(original?.totalTimeout) { [weak self] in self?.expire() }
+    }
+
     /// Starts another attempt of a complete request.
     private func startOver() -> Bool {
         guard session.isOpen, delegate.reopen() else { return false }
         startsOver()
         session.enter(self)
+        deadline.reset()
         session.requestDidResume(self)
         startAttempt()
         return true

@@ -42,6 +42,11 @@ final class RequestDeadline: Sendable {
         state.withLock { if case .expired = $0 { true } else { false } }
     }
 
+    /// Forgets that the time was over, since the request has another attempt after its end.
+    func reset() {
+        state.withLock { if case .expired = $0 { $0 = .idle } }
+    }
+
     /// Stops the timer and returns the request's error: that of the time limit in place of the cancellation that ended
     /// the attempt.
     func stop(with error: TransferError?) -> TransferError? {

@@ -99,6 +99,12 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         set { state.withLock { $0.requests[task.identifier] = newValue } }
     }
 
+    /// The request that a task belongs to, until the task is complete.
+    public subscript(task task: any SessionTask) -> Request? {
+        get { self[task] }
+        set { self[task] = newValue }
+    }
+
     /// The number of requests that are not complete.
     public var requestCount: Int { state.withLock { $0.requests.count } }
 

@@ -31,6 +31,19 @@ extension SessionManager {
         download(request, to: .path(path, options: options), modifier: modifier)
     }
 
+    /// Returns a request to download a file whose place a closure decides.
+    ///
+    ///     manager.download(url) { temporary, head in ("/srv/\(temporary.suggestedName)", [.removePreviousFile]) }
+    ///
+    /// - Parameters:
+    ///   - request: the request to send.
+    ///   - decide: decides the place; see ``DownloadDestination/Decide``.
+    public func download(
+        _ request: some RequestConvertible, to decide: @escaping DownloadDestination.Decide
+    ) -> DownloadRequest {
+        download(request, to: DownloadDestination(decide))
+    }
+
     /// Returns a request to download a file with a known digest.
     ///
     ///     let file = try await manager.download(url, to: "/srv/image.iso", digest: .sha256("9f86…")).value
@@ -81,7 +94,7 @@ extension SessionManager {
         download(RequestIntention.make(sending: request, modifier), body: body, to: destination)
     }
 
-    private func download(
+    func download(
         _ intention: Result<TransferRequest, TransferError>, body: RequestBody, to destination: DownloadDestination
     ) -> DownloadRequest {
         let checked = intention.flatMap { request in

@@ -49,7 +49,7 @@ extension SessionManager {
     ///   - parameters: encoded into the query or the body, as `encoder` decides.
     ///   - encoder: encodes the parameters.
     ///   - headers: fields of this request, which take precedence over the session's.
-    ///   - destination: the place of the file; see ``download(_:to:)-(_,DownloadDestination)``.
+    ///   - destination: the place of the file.
     @_disfavoredOverload
     public func download(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: some Encodable & Sendable,
@@ -72,7 +72,7 @@ extension SessionManager {
     ///   - parameters: encoded into the query or the body, as `encoder` decides.
     ///   - encoder: encodes the parameters.
     ///   - headers: fields of this request, which take precedence over the session's.
-    ///   - destination: the place of the file; see ``download(_:to:)-(_,DownloadDestination)``.
+    ///   - destination: the place of the file.
     public func download(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: some Encodable & Sendable,
         encoder: any ParameterEncoder, headers: HTTPFields,

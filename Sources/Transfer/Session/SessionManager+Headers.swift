@@ -10,17 +10,15 @@ extension SessionManager {
     ///   - parameters: encoded into the query or the body, as `encoding` decides.
     ///   - encoding: encodes the parameters; used only if there are any.
     ///   - headers: fields of this request, which take precedence over the session's.
+    ///   - modifier: changes the request after the parameters are encoded.
     @_disfavoredOverload
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters = [:],
-        encoding: any ParameterEncoding = URLEncoding(), headers: HTTPHeaders
+        encoding: any ParameterEncoding = URLEncoding(), headers: HTTPHeaders, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             Result { () throws(TransferError) in
-                let request = TransferRequest(
-                    url: try url.asURLText(), method: method, headerFields: try HTTPFields(headers))
-                return parameters.isEmpty
-                    ? EncodedRequest(request: request) : try encoding.encode(request, with: parameters)
+                try Self.encode(url, method, parameters, encoding, try HTTPFields(headers), modifier).get()
             })
     }
 
@@ -29,22 +27,20 @@ extension SessionManager {
     /// - Parameters:
     ///   - url: an absolute URL.
     ///   - method: the method, by default `GET`.
-    ///   - parameters: encoded into the query.
+    ///   - parameters: encoded into the query or the body, as `encoding` decides.
     ///   - encoding: encodes the parameters; used only if there are any.
     ///   - headers: fields of this request, which take precedence over the session's.
-    ///   - destination: the place of the file; see ``download(_:to:)-(_,DownloadDestination)``.
+    ///   - destination: the place of the file.
+    ///   - modifier: changes the request after the parameters are encoded.
     @_disfavoredOverload
     public func download(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters = [:],
         encoding: any ParameterEncoding = URLEncoding(), headers: HTTPHeaders,
-        to destination: DownloadDestination = .temporary
+        to destination: DownloadDestination = .temporary, modifier: RequestModifier? = nil
     ) -> DownloadRequest {
         download(
             Result { () throws(TransferError) in
-                let request = TransferRequest(
-                    url: try url.asURLText(), method: method, headerFields: try HTTPFields(headers))
-                return parameters.isEmpty
-                    ? EncodedRequest(request: request) : try encoding.encode(request, with: parameters)
+                try Self.encode(url, method, parameters, encoding, try HTTPFields(headers), modifier).get()
             }, to: destination)
     }
 
@@ -86,23 +82,12 @@ extension SessionManager {
     // MARK: Encoded requests
 
     func request(_ encoded: Result<EncodedRequest, TransferError>) -> DataRequest {
-        make(encoded.map(\.request), body: (try? encoded.get())?.body.map { .data($0) } ?? .none)
+        make(encoded.map(\.request), body: (try? encoded.get())?.requestBody ?? .none)
     }
 
     func download(
         _ encoded: Result<EncodedRequest, TransferError>, to destination: DownloadDestination
     ) -> DownloadRequest {
-        let intention = Result { () throws(TransferError) in
-            try destination.check()
-            let encoded = try encoded.get()
-            guard encoded.body == nil else {
-                throw TransferError(
-                    .invalidRequest, "a download cannot send a body: encode its parameters in the query")
-            }
-            return encoded.request
-        }
-        return DownloadRequest(
-            intention, placement: .decided(by: destination), resumeData: nil, progress: TransferProgress(),
-            manager: self)
+        download(encoded.map(\.request), body: (try? encoded.get())?.requestBody ?? .none, to: destination)
     }
 }

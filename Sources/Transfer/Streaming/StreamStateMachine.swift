@@ -130,7 +130,7 @@ struct StreamStateMachine {
         if isEnded { return .none }
         if let expired { return failed(expired) }
         if let stall = clock.stall(isAwaited: isAwaited && phase == .open, now), stall <= now {
-            return failed(TransferError(.stalled, "no data for \(clock.timeout / 1000) seconds"))
+            return failed(TransferError(.stalled, "no data for \(TransferError.duration(clock.timeout))"))
         }
         return .performOperations
     }

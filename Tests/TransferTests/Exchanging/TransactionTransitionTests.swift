@@ -114,6 +114,13 @@ struct TransactionTransitionTests {
     private static let requests: [(String, Event)] = [
         ("start", action { $0.start() }),
         ("stored found", action { $0.storedResponseFound(head(200)) }),
+        (
+            "passed to the network",
+            { machine in
+                machine.passedToNetwork()
+                return "-"
+            }
+        ),
         ("sending failed", action { $0.sendingFailed(fault) }),
         ("cancel", action { $0.cancel(.cancelled) }),
     ]
@@ -241,6 +248,7 @@ struct TransactionTransitionTests {
     private static let expected: [String] = [
         "start | send /a > requested | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | send /a > requested",
         "stored found | - | head 200 > delivering now | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | head 200 > delivering now",
+        "passed to the network | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | -",
         "sending failed | - | end stalled > ended | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | - | -",
         "cancel | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | cancel > failing cancelled | -",
         "head 200 | refuse | head 200 > delivering now | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse",
@@ -362,6 +370,15 @@ struct TransactionTransitionTests {
         _ = machine.start()
         #expect(machine.pauses == .suspended)
         #expect(machine.resume(.suspended).words == "resume" && machine.pauses.isEmpty)
+    }
+
+    @Test("a request that a stub passes to the network begins anew, and stays suspended")
+    func passedToNetwork() {
+        var machine = Self.machine { _ = $0.start() }
+        machine.pause([.suspended, .source])
+        #expect(machine.bytesSent(5) && machine.exchange.bodyBegun)
+        machine.passedToNetwork()
+        #expect(machine.awaitsHead && !machine.exchange.bodyBegun && machine.pauses == .suspended)
     }
 
     @Test("a reason that ends while a question is pending does not end the pause")

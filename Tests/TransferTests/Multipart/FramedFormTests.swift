@@ -50,8 +50,8 @@ struct FramedFormTests {
         #expect(seen.body == (try form.encode()))
         #expect(seen.header("content-length") == "\(form.contentLength)" && seen.header("transfer-encoding") == nil)
         #expect(seen.header("content-type") == form.contentType)
-        #expect(upload.progress.completedBytes == form.contentLength)
-        #expect(upload.progress.totalBytes == form.contentLength)
+        #expect(upload.uploadProgress.completedBytes == form.contentLength)
+        #expect(upload.uploadProgress.totalBytes == form.contentLength)
         // The upload created no temporary file.
         #expect(TemporaryDirectory.names(beneath: place.temporary.path).filter { !$0.contains("txt") } == [])
     }

@@ -304,7 +304,7 @@ struct DataRequestTests {
         func send() -> UploadRequest { manager.upload(.data([1]), with: server.url("/f"), progress: progress) }
         _ = await send().outcome
         let second = send()
-        for await _ in second.progress {}
+        for await _ in second.uploadProgress {}
         #expect(second.delegate.isComplete)
     }
 

@@ -42,6 +42,23 @@ struct RequestDeadlineTests {
         #expect(outcome.error?.code == .timedOut)
     }
 
+    @Test("a request's time-out counts for file servers and streams too", arguments: ["connect", "RETR"])
+    func otherProtocols(silentStep: String) async throws {
+        var manner = ScriptedFTPServer.Manner(files: ["/f": [1, 2, 3]])
+        manner.replies[silentStep] = ""
+        let server = try ScriptedFTPServer(manner)
+        let (manager, place) = (try SessionManager(configuration: .test()), try Place())
+        let path = place.temporary.file("file")
+        let outcome = await manager.download(request(server.url("/f"), timeout: 500), to: path).outcome
+        let code = try #require(outcome.error?.code)
+        #expect([.timedOut, .stalled, .cannotConnect].contains(code), "\(outcome.error?.message ?? "")")
+
+        let peer = try TalkingPeer { try $0.echo() }
+        let stream = manager.stream(request("tcp://127.0.0.1:\(peer.port)", timeout: 500))
+        let error = await #expect(throws: TransferError.self) { try await stream.readData() }
+        #expect(error?.code == .stalled && error?.message == "no data for 500 ms", "\(error?.message ?? "")")
+    }
+
     @Test("the time limit of the whole ends a running attempt, and nothing is retried")
     func runningAttempt() async throws {
         let server = try ScriptedServer(["/h": [.hang]])

@@ -25,7 +25,7 @@ struct SlowUploadTests {
         let outcome = await request.outcome
         #expect(outcome.head?.status == 201)
         #expect(server.received == [size])
-        #expect(request.progress.transferredBytes == Int64(size))
+        #expect(request.uploadProgress.transferredBytes == Int64(size))
         #expect(request.retryCount == 0)
     }
 

@@ -309,7 +309,7 @@ struct FTPTests {
         #expect(await upload.outcome.result.error == nil)
         #expect(resource.difference(fromFileAt: "\(server.uploads)/file") == nil)
         #expect(fixture.names(beneath: server.uploads) == ["file"])
-        #expect(upload.progress.completedBytes == size && upload.progress.totalBytes == size)
+        #expect(upload.uploadProgress.completedBytes == size && upload.uploadProgress.totalBytes == size)
         #expect(server.commands.contains { $0.hasPrefix("STOR upload/.file.dld-") })
         #expect(!server.commands.contains("STOR upload/file"))
     }

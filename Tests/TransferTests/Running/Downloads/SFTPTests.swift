@@ -323,7 +323,7 @@ struct SFTPTests {
         #expect(await upload.outcome.result.error == nil)
         #expect(resource.difference(fromFileAt: "\(server.root)/file") == nil)
         #expect(fixture.names(beneath: server.root) == ["file"])
-        #expect(upload.progress.completedBytes == size && upload.progress.totalBytes == size)
+        #expect(upload.uploadProgress.completedBytes == size && upload.uploadProgress.totalBytes == size)
     }
 
     @Test("a file that is there is replaced, and stays what it was where the upload fails")
@@ -458,7 +458,7 @@ struct SFTPTests {
         let count = sent.all.count
         try await Task.sleep(for: .milliseconds(100))
         #expect(sent.all.count == count)
-        #expect(upload.progress.completedBytes < resource.size)
+        #expect(upload.uploadProgress.completedBytes < resource.size)
         upload.task?.resume()
         #expect(await upload.outcome.result.error == nil)
         #expect(resource.difference(fromFileAt: "\(server.root)/file") == nil)
