@@ -72,7 +72,7 @@ http {
         location = /release.json { error_page 404 = @busy; }
         location @busy { add_header Retry-After 1 always; return 503; }
         location = /big.bin { limit_rate_after 2m; limit_rate 1m; }
-        location = /mirror/zz/large.bin { limit_rate_after 5m; limit_rate 1m; }
+        location = /mirror/zz/large.bin { limit_rate 512k; }
     }
 }
 CONF
@@ -124,7 +124,7 @@ echo '--- a mirror of 500 files, killed in the middle'
 mirrored=$place/nginx/files/mirror
 for folder in {0..9} zz; do mkdir -p "$mirrored/$folder"; done
 for number in {1..499}; do head -c $((number * 97)) /dev/urandom >"$mirrored/$((number % 10))/file $number.bin"; done
-head -c $((8 << 20)) /dev/urandom >"$mirrored/zz/large.bin"
+head -c $((32 << 20)) /dev/urandom >"$mirrored/zz/large.bin"
 (cd "$mirrored" && find . -name '*.bin' | cut -c 3- | sort -r | xargs -d '\n' sha256sum >"$place/index" && mv "$place/index" index)
 : >"$place/nginx/access.log"
 "$mirror" "http://127.0.0.1:$port/mirror/index" "$place/mirror" >"$place/output" 2>"$place/errors" &

@@ -6,6 +6,8 @@ import Transfer
 /// Another run continues, however the last one ended.
 @main
 struct Mirror {
+    private static let done = Atomic(0)
+
     static func main() async throws {
         guard CommandLine.arguments.count == 3, let index = URL(string: CommandLine.arguments[1]) else {
             return print("usage: Mirror INDEX-URL DIRECTORY")
@@ -15,7 +17,6 @@ struct Mirror {
         let manager = try SessionManager(configuration: configuration)
         manager.retrier = DefaultRetrier()
         let lines = try await manager.request(index.absoluteString).validate().string.split(separator: "\n")
-        let done = Atomic(0)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (number, line) in lines.enumerated() {
                 if number >= 8 { try await group.next() }
