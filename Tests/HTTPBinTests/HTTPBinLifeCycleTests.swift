@@ -152,7 +152,7 @@ struct HTTPBinLifeCycleTests {
 
     @Test("a suspended request can be cancelled")
     func suspendedAndCancelled() async throws {
-        let request = manager.request(client.url("/get"))
+        let request = manager.request(client.url("/delay/9"))
         request.resume().suspend().cancel()
         #expect(await request.outcome.code == .cancelled)
     }

@@ -19,6 +19,8 @@ struct FoundChecksumTests {
         try await eventually(that: "the list is read") {
             try await fixture.status(id).checksum == "sha-256:\(Self.digest)"
         }
+        // Otherwise the attempt after the pause might get the response that hangs.
+        try await eventually(that: "the file is requested") { server.requests(for: "/a").count == 1 }
         _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
         #expect(try await fixture.status(id).checksum == "sha-256:\(Self.digest)")
         _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
