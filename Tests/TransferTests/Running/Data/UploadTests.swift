@@ -35,9 +35,9 @@ struct UploadTests {
         #expect(seen.header("transfer-encoding") == nil)
         #expect(seen.header("content-type") == (method == .post ? "application/octet-stream" : nil))
         #expect(seen.body == resource.bytes)
-        #expect(request.progress.completedBytes == size)
-        #expect(request.progress.transferredBytes == size)
-        #expect(request.progress.totalBytes == size)
+        #expect(request.uploadProgress.completedBytes == size)
+        #expect(request.uploadProgress.transferredBytes == size)
+        #expect(request.uploadProgress.totalBytes == size)
     }
 
     @Test("a content type of one's own stands")
