@@ -3,6 +3,9 @@ public struct JSONEncoding: ParameterEncoding {
     /// The body's `Content-Type`, unless the request sets its own.
     public static let contentType = "application/json"
 
+    /// The encoding with sorted names on one line.
+    public static let `default` = JSONEncoding()
+
     /// Whether names are sorted, so that equal parameters give equal bytes. Otherwise their order differs between
     /// processes.
     public var sortsKeys: Bool

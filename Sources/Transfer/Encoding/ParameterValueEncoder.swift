@@ -11,6 +11,25 @@ enum ParameterValueEncoder {
     ) throws -> ParameterValue {
         try EncodedNode.encode(value, at: [], dates: dates)
     }
+
+    /// Converts values by name.
+    ///
+    /// - Throws: ``TransferError/Code/invalidRequest`` for a value that cannot be converted.
+    static func parameters(of values: [String: any Encodable & Sendable]) throws(TransferError) -> Parameters {
+        var parameters: Parameters = [:]
+        for (name, value) in values {
+            do {
+                parameters[name] = try self.value(of: value, dates: .deferredToDate)
+            } catch let error as TransferError {
+                throw error
+            } catch {
+                throw TransferError(
+                    .invalidRequest, "the parameter \(name.debugDescription) cannot be encoded: \(error)",
+                    underlying: error)
+            }
+        }
+        return parameters
+    }
 }
 
 /// The result of one `encode(to:)`: a single value, an array, or a dictionary. Its containers share it.

@@ -25,3 +25,34 @@ extension UploadRequest {
         return self
     }
 }
+
+// The names of Alamofire.
+extension DataRequest {
+    /// Equivalent of ``Request/onProgress(queue:_:)``: the progress of the response body.
+    @discardableResult
+    public func downloadProgress(
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (TransferProgress.Snapshot) -> Void
+    ) -> Self {
+        onProgress(queue: queue, handler)
+    }
+}
+
+extension DownloadRequest {
+    /// Equivalent of ``Request/onProgress(queue:_:)``.
+    @discardableResult
+    public func downloadProgress(
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (TransferProgress.Snapshot) -> Void
+    ) -> Self {
+        onProgress(queue: queue, handler)
+    }
+}
+
+extension UploadRequest {
+    /// Equivalent of ``UploadRequest/onUploadProgress(queue:_:)``.
+    @discardableResult
+    public func uploadProgress(
+        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (TransferProgress.Snapshot) -> Void
+    ) -> Self {
+        onUploadProgress(queue: queue, handler)
+    }
+}

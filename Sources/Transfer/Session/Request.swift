@@ -248,6 +248,7 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     }
 
     private func start(_ request: TransferRequest) {
+        if let last = delegate.task { session.delegate[last] = nil }
         let task = makeTask(request)
         // Registered first, so that a task that is cancelled or completes at once finds its request.
         session.delegate[task] = self
@@ -353,7 +354,10 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     func complete(_ error: TransferError?) {
         let error = deadline.stop(with: error.map(explained))
         delegate.complete(error: error) {
-            if let task { session.delegate.task(task, didCompleteWithError: error) }
+            if let task {
+                session.delegate.task(task, didCompleteWithError: error)
+                session.delegate[task] = nil
+            }
             cleanUp()
             progress.finish()
             session.request(self, didCompleteWith: error)

@@ -265,7 +265,7 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
 
     /// Records the end of a task, and passes it on to its request.
     func task(_ task: any LoopTask, didEndWith error: TransferError?) {
-        let request = remove(task)
+        let request = self[task]
         if let request {
             request.session.monitors?.notify { [metrics = task.metrics] in
                 $0.request(request, didCollect: metrics)
@@ -276,6 +276,8 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         guard let request else { return self.task(task, didCompleteWithError: error) }
         request.delegate.finish(task, error)
         request.attemptDidEnd(error, retrier: retrier)
+        // Without another attempt, the request has removed the task already.
+        if request.task !== task || request.delegate.isComplete { _ = remove(task) }
     }
 
     // MARK: From data tasks

@@ -41,6 +41,31 @@ extension SessionManager {
         request(url, method: method, parameters: parameters, encoder: encoder, headers: HTTPHeaders(headers))
     }
 
+    /// Returns a data request with parameters by name, of any `Encodable` types.
+    ///
+    ///     manager.request(url, parameters: ["page": page, "q": text])
+    ///
+    /// - Parameters:
+    ///   - url: an absolute URL.
+    ///   - method: the method, by default `GET`.
+    ///   - parameters: encoded into the query or the body, as `encoding` decides.
+    ///   - encoding: encodes the parameters; used only if there are any.
+    ///   - headers: fields of this request, which take precedence over the session's.
+    @_disfavoredOverload
+    public func request(
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get,
+        parameters: [String: any Encodable & Sendable], encoding: any ParameterEncoding = URLEncoding(),
+        headers: HTTPHeaders = [:]
+    ) -> DataRequest {
+        request(
+            Result { () throws(TransferError) in
+                try Self.encode(
+                    url, method, try ParameterValueEncoder.parameters(of: parameters), encoding,
+                    try HTTPFields(headers), nil
+                ).get()
+            })
+    }
+
     /// Returns a request to download the response to parameters of any `Encodable` type.
     ///
     /// - Parameters:

@@ -74,7 +74,7 @@ final class DownloadFile {
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
             let found = try task.reopenPart(resumeData)
         else {
-            session.callbacks.downloadTask(task, didRestartBecause: "the part file was changed")
+            session.callbacks.downloadTask(task, didRestartBecause: "the part file is gone, or was changed")
             startOver()
             if target != nil, task.originalRequest.checksDestinationFirst { _ = try partForWriting() }
             return

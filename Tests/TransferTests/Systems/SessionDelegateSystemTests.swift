@@ -231,6 +231,17 @@ struct SessionDelegateSystemTests {
         #expect(delegate.requestCount == 0)
     }
 
+    @Test("the request is found by its task until the callbacks for its end have returned")
+    func requestInCallbacks() async throws {
+        let server = try ScriptedServer(["/a": [.status(503), .status(200, body: "a")]])
+        manager.retrier = CountingRetrier(limit: 1)
+        let found = Notes<Bool>()
+        delegate.taskDidFinishCollectingMetrics = { [delegate] task, _ in found.add(delegate[task] != nil) }
+        delegate.taskDidComplete = { [delegate] task, _ in found.add(delegate[task: task] != nil) }
+        #expect(try await manager.request(server.url("/a")).validate().string == "a")
+        #expect(found.all == [true, true, true] && delegate.requestCount == 0)
+    }
+
     @Test("taskDidComplete switches neither validation nor retry off")
     func completionInAddition() async throws {
         let server = try ScriptedServer(["/a": [.status(503), .status(200, body: "a")]])

@@ -152,6 +152,34 @@ struct SessionManagerSystemTests {
         #expect(request.header("content-type") == "application/json")
     }
 
+    @Test("parameters may be variables of several types")
+    func mixedParameters() async throws {
+        let server = try ScriptedServer(["/a": [.status(200)]])
+        let manager = try manager()
+        let (page, text, isNew) = (2, "x y", true)
+        _ = await manager.request(server.url("/a"), parameters: ["page": page, "q": text, "new": isNew]).outcome
+        _ = await manager.request(
+            server.url("/a"), method: .post, parameters: ["page": page, "tags": [text]], encoding: JSONEncoding.default
+        ).outcome
+        #expect(server.requests().isEmpty == false)
+        let bodies = server.requests(for: "/a").map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(bodies.last == #"{"page":2,"tags":["x y"]}"#)
+        #expect(server.requests().first?.path == "/a?new=1&page=2&q=x%20y")
+    }
+
+    @Test("a closure may decide the place of a download")
+    func placeByClosure() async throws {
+        let server = try ScriptedServer(["/a.txt": [.status(200, body: "a")]])
+        let manager = try manager()
+        let file = try await manager.download(
+            server.url("/a.txt"),
+            to: { [place] temporary, _ in
+                (place.file(temporary.suggestedName), [])
+            }
+        ).downloadProgress(queue: .inline) { _ in }.value
+        #expect(file.path == place.file("a.txt"))
+    }
+
     @Test("a request that cannot be made is returned all the same, and fails through its handlers")
     func failedRequest() async throws {
         let manager = try manager()
