@@ -229,6 +229,8 @@ struct CurlCommandLine {
         for byte in bytes {
             switch byte {
             case UInt8(ascii: "%"): text += "%%"
+            // At the beginning it would be that of an option.
+            case UInt8(ascii: "-") where text == "'": text += "\\055"
             case 0x20...0x7E where byte != UInt8(ascii: "'") && byte != UInt8(ascii: "\\"):
                 text.unicodeScalars.append(Unicode.Scalar(byte))
             default:

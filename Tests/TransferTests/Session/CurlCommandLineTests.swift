@@ -60,6 +60,7 @@ struct CurlCommandLineTests {
         "bodies are repeated byte for byte",
         arguments: [
             "", "a=1&b=2", "@file", "it's \"$HOME\" \\n `id`\nsecond\r\nthird ü", "\u{0}\u{1}%s%%\\0'\u{7F}", "--x",
+            "--x\u{0}",
             String(repeating: "0123456789", count: 6_000),
         ], ["POST", "PUT", "PATCH", "GET"])
     func bodies(text: String, method: String) async throws {
