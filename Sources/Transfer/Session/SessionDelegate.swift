@@ -337,7 +337,7 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
             request.delegate.replace(by: download)
             request.session.monitors?.notify { $0.request(request, didCreate: download) }
             // The request may have been cancelled or suspended while it had only the old task.
-            if request.isCancelled { download.cancel() } else { request.delegate.synchronizeTaskState() }
+            if request.delegate.isCancelled { download.cancel() } else { request.delegate.synchronizeTaskState() }
         }
         dataTask(task, didBecomeDownloadTask: download)
     }
