@@ -48,7 +48,9 @@ public struct ResumeDataFile: Sendable, Equatable {
     /// - Throws: ``TransferError``; the earlier contents are then intact.
     public func store(_ resumeData: ResumeData) throws(TransferError) {
         let new = path + ".new"
-        let raw = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        // What a crash or another program left there has its own mode, and may be a link or a pipe.
+        guard unlink(new) == 0 || errno == ENOENT else { throw .file(errno, doing: "remove \(new)") }
+        let raw = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard raw >= 0 else { throw .file(errno, doing: "create \(new)") }
         do throws(TransferError) {
             let descriptor = FileDescriptorOwner(raw)
