@@ -43,9 +43,10 @@ package struct CurlURL: Sendable, Equatable {
         if let host = part(CURLUPART_HOST), !host.utf8.allSatisfy({ $0 < 0x80 }) {
             guard let ascii = ccurl_ascii_host(host) else { throw CurlError(CURLE_URL_MALFORMAT) }
             defer { free(ascii) }
-            guard curl_url_set(handle, CURLUPART_HOST, ascii, 0) == CURLUE_OK else {
-                throw CurlError(CURLE_URL_MALFORMAT)
-            }
+            // The whole is parsed again: the ASCII form may be a number, which libcurl reads as an address.
+            guard curl_url_set(handle, CURLUPART_HOST, ascii, 0) == CURLUE_OK, let whole = part(CURLUPART_URL),
+                curl_url_set(handle, CURLUPART_URL, whole, 0) == CURLUE_OK
+            else { throw CurlError(CURLE_URL_MALFORMAT) }
         }
         let defaultPort = UInt32(CURLU_DEFAULT_PORT)
         guard let whole = part(CURLUPART_URL), let scheme = part(CURLUPART_SCHEME), let host = part(CURLUPART_HOST),

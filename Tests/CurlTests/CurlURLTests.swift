@@ -121,6 +121,11 @@ struct CurlURLTests {
         #expect(url.host == host && url.text.utf8.allSatisfy { $0 < 0x80 })
     }
 
+    @Test("a number in full-width digits is the address that libcurl connects to")
+    func fullWidthNumber() throws {
+        #expect(try CurlURL("http://０x7f.1/").host == "127.0.0.1")
+    }
+
     @Test("user and password may contain characters beyond ASCII")
     func encodedUserInformation() throws {
         #expect(try CurlURL("ftp://ü:p w@h/f").text == "ftp://%C3%BC:p%20w@h/f")

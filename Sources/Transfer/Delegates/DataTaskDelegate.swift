@@ -118,6 +118,8 @@ open class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         state.withLock { state in
             state.ending = nil
             state.data = Data()
+            // Its reader has the end of the first body.
+            state.channel = nil
         }
         return true
     }

@@ -41,16 +41,22 @@ public final class HandlerList: Sendable {
     }
 
     /// Starts the operations, since the request is complete.
+    func open() { opening()() }
+
+    /// Makes operations start from now on.
     ///
     /// - Parameter whenDone: called once, when all operations added so far have finished.
-    func open(whenDone: (@Sendable () -> Void)? = nil) {
+    /// - Returns: a closure that starts the pending operations. It must be called at once, without any lock.
+    func opening(whenDone: (@Sendable () -> Void)? = nil) -> @Sendable () -> Void {
         let (drains, isDone) = state.withLock { state in
             state.isOpen = true
             if state.unfinished > 0, let whenDone { state.whenDone.append(whenDone) }
             return (claim(&state), state.unfinished == 0)
         }
-        if drains { drain(onShared: false) }
-        if isDone { whenDone?() }
+        return { [self] in
+            if drains { drain(onShared: false) }
+            if isDone { whenDone?() }
+        }
     }
 
     private func finished() {

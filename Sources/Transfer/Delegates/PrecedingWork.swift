@@ -5,27 +5,48 @@ final class PrecedingWork: Sendable {
     /// Starts the work, and calls the closure when it has ended.
     typealias Work = @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// `nil` once the request is complete.
-    private let works = Mutex<[Work]?>([])
+    private struct Entry {
+        let work: Work
+        /// Called if the request has another attempt after its end. The work then ends again before its handlers run.
+        let restart: (@Sendable () -> Void)?
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var isComplete = false
+    }
+
+    private let state = Mutex(State())
 
     /// Adds work.
     ///
+    /// - Parameters:
+    ///   - restart: called for another attempt of the complete request; `nil` for work that is done only once.
+    ///   - work: the work.
     /// - Returns: `false` if the request is already complete.
-    func add(_ work: @escaping Work) -> Bool {
-        works.withLock { works in
-            works?.append(work)
-            return works != nil
+    func add(restart: (@Sendable () -> Void)? = nil, _ work: @escaping Work) -> Bool {
+        state.withLock { state in
+            guard !state.isComplete else { return false }
+            state.entries.append(Entry(work: work, restart: restart))
+            return true
         }
     }
 
-    /// Accepts work again, since the request has another attempt.
-    func reopen() { works.withLock { $0 = $0 ?? [] } }
+    /// Accepts work again, and restarts that of earlier attempts, since the request has another attempt.
+    func reopen() {
+        let entries = state.withLock { state in
+            state.isComplete = false
+            return state.entries
+        }
+        for entry in entries { entry.restart?() }
+    }
 
     /// Starts all work, and calls `then` when the last of it has ended.
     func run(then: @escaping @Sendable () -> Void) {
-        let works = works.withLock { works -> [Work] in
-            defer { works = nil }
-            return works ?? []
+        let works = state.withLock { state in
+            defer { state.entries.removeAll { $0.restart == nil } }
+            state.isComplete = true
+            return state.entries.map(\.work)
         }
         if works.isEmpty { return then() }
         let remaining = Countdown(works.count, then)

@@ -4,6 +4,10 @@ struct RequestLife {
     private(set) var isSuspended = false
     private(set) var isCancelled = false
     private(set) var isComplete = false
+    /// Whether the end is being announced and the handlers do not run yet.
+    private var isEnding = false
+    /// The number of times that the request began anew after its end.
+    private(set) var generation = 0
     private(set) var retryCount = 0
     /// Whether the next attempt is certain and waits for its time.
     var isWaiting = false
@@ -30,15 +34,18 @@ struct RequestLife {
         return true
     }
 
-    mutating func retry() -> Bool {
+    mutating func retry(in generation: Int) -> Bool {
+        guard generation == self.generation else { return false }
         isWaiting = false
         guard !isCancelled, !isComplete else { return false }
         retryCount += 1
         return true
     }
 
-    mutating func beginAttempt() -> Bool {
-        guard !isCancelled, !isComplete else { return false }
+    /// - Parameter generation: the value of ``generation`` when the attempt was decided on. An attempt of an earlier
+    ///   one comes too late.
+    mutating func beginAttempt(of generation: Int) -> Bool {
+        guard !isCancelled, !isComplete, generation == self.generation else { return false }
         isUnderWay = true
         return true
     }
@@ -52,15 +59,22 @@ struct RequestLife {
     }
 
     mutating func complete() -> Bool {
-        defer { isComplete = true }
-        return !isComplete
+        guard !isComplete else { return false }
+        isComplete = true
+        isEnding = true
+        return true
     }
+
+    /// Records that the end has been announced.
+    mutating func endAnnouncement() { isEnding = false }
 
     /// Begins anew after the end.
     ///
-    /// - Returns: `false` before the end.
+    /// - Returns: `false` before the end, and until it has been announced.
     mutating func reopen() -> Bool {
-        guard isComplete else { return false }
+        guard isComplete, !isEnding else { return false }
+        generation += 1
+        isWaiting = false
         isComplete = false
         isCancelled = false
         isSuspended = false

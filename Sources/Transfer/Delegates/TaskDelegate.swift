@@ -192,15 +192,23 @@ open class TaskDelegate: @unchecked Sendable {
 
     /// Counts a retry, before another attempt begins.
     ///
+    /// - Parameter generation: the value of ``generation`` when the attempt failed.
     /// - Returns: whether the request still wants an attempt.
-    func countRetry() -> Bool { state.withLock { $0.life.retry() } }
+    func countRetry(in generation: Int) -> Bool { state.withLock { $0.life.retry(in: generation) } }
+
+    /// The number of times that the request began anew after its end. An adapter or a retrier that ignored the
+    /// cancellation of an earlier attempt may end in a later one, on which it has no effect.
+    var generation: Int { state.withLock { $0.life.generation } }
 
     /// Records the task of a new attempt.
     ///
+    /// - Parameters:
+    ///   - task: the task.
+    ///   - generation: the value of ``generation`` when the attempt was decided on.
     /// - Returns: whether the request still wants an attempt.
-    func begin(_ task: any SessionTask) -> Bool {
+    func begin(_ task: any SessionTask, in generation: Int) -> Bool {
         state.withLock { state in
-            guard state.life.beginAttempt() else { return false }
+            guard state.life.beginAttempt(of: generation) else { return false }
             state.task = task
             state.error = nil
             return true
@@ -298,13 +306,23 @@ open class TaskDelegate: @unchecked Sendable {
             let after = before()
             self.task(task, didCompleteWithError: error)
             didEnd(error)
-            precedingWork.run { [queue] in queue.open(whenDone: after) }
+            precedingWork.run { [self] in openQueue(whenDone: after) }
         }
+    }
+
+    /// Runs the handlers. From now on the request can begin anew.
+    private func openQueue(whenDone: (@Sendable () -> Void)?) {
+        // Within one lock, so that the handlers of a further attempt do not start with these.
+        let startHandlers = state.withLock { state in
+            state.life.endAnnouncement()
+            return queue.opening(whenDone: whenDone)
+        }
+        startHandlers()
     }
 
     /// Prepares another attempt of a complete request.
     ///
-    /// - Returns: `false` if the request is not complete.
+    /// - Returns: `false` if the request is not complete, or if its end is still being announced.
     func reopen() -> Bool {
         state.withLock { state in
             guard state.life.reopen() else { return false }

@@ -7,13 +7,15 @@ import Synchronization
 final class FormBody: Sendable {
     private enum State {
         case waiting
-        case encoding
+        case encoding(Int)
         case ready(EncodedMultipartFormData, RequestBody)
         /// The request is complete, and the body is no longer needed.
         case over(EncodedMultipartFormData?)
     }
 
     private let state = Mutex(State.waiting)
+    /// The number of encodings begun. One that was begun before the request's end may run beside the next.
+    private let encodings = Atomic<Int>(0)
     private let threshold: Int64
     private let directory: String
     private let make: @Sendable () -> MultipartFormData
@@ -55,28 +57,31 @@ final class FormBody: Sendable {
     /// - Parameter then: called with the body's media type, at once or on another thread; not called if the form is no
     ///   longer needed.
     func prepare(then: @escaping @Sendable (Result<String, TransferError>) -> Void) {
+        let number = encodings.wrappingAdd(1, ordering: .relaxed).newValue
         let known = state.withLock { state -> String? in
             if case .ready(let result, _) = state { return result.contentType }
-            if case .waiting = state { state = .encoding }
+            if case .waiting = state { state = .encoding(number) }
             return nil
         }
         if let known { return then(.success(known)) }
         Self.threads.perform { [self] in
             do throws(TransferError) {
-                if let type = try encode() { then(.success(type)) }
+                if let type = try encode(number) { then(.success(type)) }
             } catch {
                 then(.failure(error))
             }
         }
     }
 
-    private var isWanted: Bool { state.withLock { if case .over = $0 { false } else { true } } }
+    private func isWanted(_ number: Int) -> Bool {
+        state.withLock { if case .encoding(number) = $0 { true } else { false } }
+    }
 
     /// - Returns: the media type; `nil` if the request completed before.
-    private func encode() throws(TransferError) -> String? {
-        guard isWanted else { return nil }
+    private func encode(_ number: Int) throws(TransferError) -> String? {
+        guard isWanted(number) else { return nil }
         let form = make()
-        let result = try form.encode(threshold: threshold, temporaryDirectory: directory) { [self] in isWanted }
+        let result = try form.encode(threshold: threshold, temporaryDirectory: directory) { [self] in isWanted(number) }
         let body: RequestBody
         switch result {
         case .inMemory(let bytes, _): body = .data(bytes)
@@ -89,7 +94,7 @@ final class FormBody: Sendable {
             }
         }
         let isKept = state.withLock { state in
-            guard case .encoding = state else { return false }
+            guard case .encoding(number) = state else { return false }
             state = .ready(result, body)
             return true
         }

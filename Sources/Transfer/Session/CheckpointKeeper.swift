@@ -44,6 +44,14 @@ final class CheckpointKeeper: Sendable {
         if !isRunning { whenDone() }
     }
 
+    /// Keeps checkpoints again, after the end of an earlier attempt.
+    func restart() {
+        state.withLock { state in
+            state.isOver = false
+            state.isDue = false
+        }
+    }
+
     private func makeCheckpoints(of request: DownloadRequest) async {
         while begin() {
             do {
@@ -94,7 +102,8 @@ extension DownloadRequest {
     @discardableResult
     public func onCheckpoint(_ keep: @escaping @Sendable (ResumeData) async throws -> Void) -> Self {
         let keeper = CheckpointKeeper(keep)
-        guard delegate.precedingWork.add({ keeper.finish(whenDone: $0) }) else { return self }
+        let isAdded = delegate.precedingWork.add(restart: { keeper.restart() }) { keeper.finish(whenDone: $0) }
+        guard isAdded else { return self }
         return onCheckpointDue { [weak self] in
             if let self { keeper.checkpointIsDue(of: self) }
         }
@@ -106,7 +115,9 @@ extension DownloadRequest {
     @discardableResult
     public func keepResumeData(in file: ResumeDataFile) -> Self {
         let keeper = CheckpointKeeper { try file.store($0) }
-        let isAdded = delegate.precedingWork.add { [downloadDelegate] (whenDone: @escaping @Sendable () -> Void) in
+        let isAdded = delegate.precedingWork.add(restart: { keeper.restart() }) {
+            // Not retained, since the work is part of it; `whenDone` retains it while the work runs.
+            [unowned downloadDelegate] (whenDone: @escaping @Sendable () -> Void) in
             keeper.finish {
                 // The disk may be slow, and this may be a loop's thread.
                 HandlerQueue.shared.run {

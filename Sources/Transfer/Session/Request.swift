@@ -215,46 +215,51 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
 
     private func startAttempt() {
         startDeadline()
+        let generation = delegate.generation
         // The request may have been completed just before.
         if delegate.isComplete { _ = deadline.stop(with: nil) }
         switch intention {
         case .failure(let error): complete(error)
         case .success(let request):
             prepare(request) { [self] prepared in
+                guard delegate.generation == generation else { return }
                 switch prepared {
                 case .failure(let error): complete(error)
-                case .success(let request): adaptAndStart(request)
+                case .success(let request): adaptAndStart(request, in: generation)
                 }
             }
         }
     }
 
-    private func adaptAndStart(_ request: TransferRequest) {
+    private func adaptAndStart(_ request: TransferRequest, in generation: Int) {
         let adapter = AdapterChain.of(own.withLock { $0.adapter }, adapters.adapter)
-        guard let adapter, !delegate.isCancelled else { return start(request) }
+        guard let adapter, !delegate.isCancelled else { return start(request, in: generation) }
         let waits = delegate.waits
         let adapting = Task.immediate {
             let adapted: TransferRequest
             do throws(TransferError) {
                 adapted = try await adapter.adapt(request)
             } catch {
+                guard delegate.generation == generation else { return }
                 session.monitors?.notify { [self] in $0.request(self, didFailToAdapt: request, with: error) }
                 return attemptDidEnd(error, retrier: session.delegate.retrier)
             }
+            guard delegate.generation == generation else { return }
             session.monitors?.notify { [self] in $0.request(self, didAdapt: request, to: adapted) }
-            start(adapted)
+            start(adapted, in: generation)
         }
         delegate.wait(in: adapting, after: waits)
     }
 
-    private func start(_ request: TransferRequest) {
+    private func start(_ request: TransferRequest, in generation: Int) {
         if let last = delegate.task { session.delegate[last] = nil }
         let task = makeTask(request)
         // Registered first, so that a task that is cancelled or completes at once finds its request.
         session.delegate[task] = self
-        guard delegate.begin(task) else {
+        guard delegate.begin(task, in: generation) else {
             session.delegate[task] = nil
-            return complete(.cancelled)
+            if delegate.generation == generation { complete(.cancelled) }
+            return
         }
         session.monitors?.notify { [self] in $0.request(self, didCreate: task) }
         delegate.synchronizeTaskState()
@@ -276,21 +281,24 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         guard let retrier, failure.code != .cancelled, failure.code != .invalidated, canTryAgain else {
             return fail(failure)
         }
+        let generation = delegate.generation
         // The Swift task retains the request, and with it the handlers, until the retrier has decided.
         delegate.wait {
-            Task { await tryAgain(after: failure, asking: retrier) }
+            Task { await tryAgain(after: failure, asking: retrier, in: generation) }
         }
     }
 
-    private func tryAgain(after error: TransferError, asking retrier: any RequestRetrier) async {
-        switch await retrier.retry(self, after: error) {
+    private func tryAgain(after error: TransferError, asking retrier: any RequestRetrier, in generation: Int) async {
+        let decision = await retrier.retry(self, after: error)
+        guard delegate.generation == generation else { return }
+        switch decision {
         case .doNotRetry: fail(error)
         case .fail(let other): fail(other)
         case .retry(let milliseconds):
             delegate.setWaiting()
             if milliseconds > 0 { await CancellableSleep.sleep(milliseconds) }
             guard session.isOpen else { return fail(error) }
-            guard delegate.countRetry() else { return }
+            guard delegate.countRetry(in: generation) else { return }
             session.request(self, willRetryAfter: error)
             startAttempt()
         }
@@ -309,9 +317,14 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     /// Starts another attempt of a complete request.
     private func startOver() -> Bool {
         guard session.isOpen, delegate.reopen() else { return false }
+        deadline.reset()
         startsOver()
         session.enter(self)
-        deadline.reset()
+        // As in `resume()`.
+        if delegate.isComplete, session.remove(self) {
+            _ = reportEnd()
+            return true
+        }
         session.requestDidResume(self)
         startAttempt()
         return true
@@ -324,8 +337,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     /// retrier had asked for it. Handlers that have run are not called again; those added from now on wait for the new
     /// end.
     ///
-    /// - Returns: `false` if the request could not be created, is running or was never started, or if its session has
-    ///   ended.
+    /// - Returns: `false` if the request could not be created, is running or was never started, if its end is just being
+    ///   announced, or if its session has ended.
     @discardableResult
     public func retry() -> Bool { retryByHand() }
 
