@@ -164,7 +164,7 @@ public struct TransferRequest: Sendable {
     /// none. The time runs from the start of the request, also while it is suspended. At the end of it, the request
     /// fails with ``TransferError/Code/timedOut`` and is not retried; a download has resume data.
     ///
-    /// It applies to the requests of a ``SessionManager``, as they are before adapters, and not to a task that is
+    /// The limit applies to the requests of a ``SessionManager``, as they are before adapters, and not to a task that is
     /// created on a ``Session``.
     public var totalTimeout: Int64? {
         get { fields.value.totalTimeout }

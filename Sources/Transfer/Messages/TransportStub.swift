@@ -59,9 +59,10 @@ public enum StubResult: Sendable {
 
 /// A response of a ``TransportStub``.
 ///
-/// It is judged like a server's. Bytes beyond the head's `Content-Length` are dropped; a body that is shorter fails
-/// with ``TransferError/Code/truncated``. Responses to `HEAD` and those with the status 204 or 304 have no body (RFC
-/// 9112, section 6.3). Where libcurl would decode the body by `Content-Encoding` (gzip and deflate), the engine does.
+/// The engine evaluates it like the response of a server. Bytes beyond the head's `Content-Length` are dropped; a
+/// body that is shorter fails with ``TransferError/Code/truncated``. Responses to `HEAD` and those with the status 204
+/// or 304 have no body (RFC 9112, section 6.3). Where libcurl would decode the body by `Content-Encoding` (gzip and
+/// deflate), the engine does.
 public struct StubbedResponse: Sendable {
     /// The head. Its status is 200 or more.
     public var head: ResponseHead
