@@ -1,7 +1,7 @@
 extension CurlURL {
-    /// Returns a URL without spaces at its ends and with every character percent-encoded that a request must not contain
-    /// (WHATWG URL Standard, sections 1.3 and 4.4). Other text, such as existing escapes, stays as it is, and so does the
-    /// host.
+    /// Returns a URL without spaces at its ends and with every character percent-encoded that a request must not
+    /// contain (WHATWG URL Standard, sections 1.3 and 4.4). Other text, such as existing escapes, stays as it is, and
+    /// so does the host.
     ///
     /// - Parameter text: an absolute URL, or a reference relative to one.
     static func percentEncoded(_ text: String) -> String {

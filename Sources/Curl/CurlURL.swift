@@ -3,8 +3,8 @@ import Glibc
 
 /// A URL as libcurl itself parses it. If a second parser validated it, the two could disagree on its meaning.
 package struct CurlURL: Sendable, Equatable {
-    /// The full, normalised URL, in ASCII: other characters are percent-encoded, and those of the host converted as IDNA
-    /// says (RFC 5891).
+    /// The full, normalised URL, in ASCII: other characters are percent-encoded, and those of the host converted as
+    /// IDNA says (RFC 5891).
     package let text: String
     /// The scheme, in lower case.
     package let scheme: String

@@ -118,8 +118,8 @@ open class TaskDelegate: @unchecked Sendable {
     /// ``taskNeedNewBodyStream``, if there is one.
     open func taskNeedsNewBodyStream(_ task: any SessionTask) -> BodyStream? { taskNeedNewBodyStream?(task) }
 
-    /// Handles the end of the request, after validation and retries: runs ``taskDidCompleteWithError``, if there is one,
-    /// and records the error otherwise. The handlers of the request run afterwards.
+    /// Handles the end of the request, after validation and retries: runs ``taskDidCompleteWithError``, if there is
+    /// one, and records the error otherwise. The handlers of the request run afterwards.
     ///
     /// - Parameter task: the task of the last attempt; `nil` if there was none.
     open func task(_ task: (any SessionTask)?, didCompleteWithError error: TransferError?) {

@@ -23,8 +23,8 @@ public struct TransferRequest: Sendable {
         get { fields.value.method }
         _modify { yield &fields.value.method }
     }
-    /// The fields to send in addition to those that the engine sets (`Range`, `If-Range`, `Accept-Encoding`, framing). A
-    /// POST whose fields name no `Content-Type` is sent with `application/octet-stream`.
+    /// The fields to send in addition to those that the engine sets (`Range`, `If-Range`, `Accept-Encoding`, framing).
+    /// A POST whose fields name no `Content-Type` is sent with `application/octet-stream`.
     public var headerFields: HTTPFields {
         get { fields.value.headerFields }
         _modify { yield &fields.value.headerFields }
@@ -164,8 +164,8 @@ public struct TransferRequest: Sendable {
     /// none. The time runs from the start of the request, also while it is suspended. At the end of it, the request
     /// fails with ``TransferError/Code/timedOut`` and is not retried; a download has resume data.
     ///
-    /// The limit applies to the requests of a ``SessionManager``, as they are before adapters, and not to a task that is
-    /// created on a ``Session``.
+    /// The limit applies to the requests of a ``SessionManager``, as they are before adapters, and not to a task that
+    /// is created on a ``Session``.
     public var totalTimeout: Int64? {
         get { fields.value.totalTimeout }
         _modify { yield &fields.value.totalTimeout }

@@ -6,7 +6,8 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var request: TransferRequest?
     /// The head of the last attempt's response; `nil` if none was received.
     public var head: ResponseHead?
-    /// The body; `nil` if it was passed to a stream or a sequence, empty if a closure of the session's delegate took it.
+    /// The body; `nil` if it was passed to a stream or a sequence, empty if a closure of the session's delegate took
+    /// it.
     public var data: Data?
     /// The value, or the error.
     public var result: Result<Value, TransferError>

@@ -23,8 +23,8 @@ struct Validator: Sendable {
 
     /// Creates a check of the `Content-Type` field.
     ///
-    /// - Parameter accepted: the accepted media types, including `text/*` and `*/*`. An empty list accepts only an empty
-    ///   body.
+    /// - Parameter accepted: the accepted media types, including `text/*` and `*/*`. An empty list accepts only an
+    ///   empty body.
     static func contentType(in accepted: @escaping @Sendable (TransferRequest) -> [String]) -> Validator {
         Validator { answer in
             // An empty body is acceptable as any type; this includes 204 and 205.

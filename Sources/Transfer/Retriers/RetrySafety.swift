@@ -2,7 +2,8 @@ import HTTPTypes
 
 /// A test for whether a request may be sent again although the server may have acted on it (RFC 9110, section 9.2.2).
 ///
-/// Idempotent methods may always be repeated. Other methods (POST, PATCH) may be repeated if the server is known not to have acted on the request:
+/// Idempotent methods may always be repeated. Other methods (POST, PATCH) may be repeated if the server is known not to
+/// have acted on the request:
 /// - the connection failed before the request was complete: no byte was sent, or no byte of the body that it announced
 ///   (RFC 9112, section 8: an incomplete request must not be acted on);
 /// - the server says so: 408 (no complete request in time, RFC 9110 section 15.5.9), 425 (unwilling to process it yet,

@@ -93,9 +93,9 @@ final class CheckpointKeeper: Sendable {
 }
 
 extension DownloadRequest {
-    /// Makes a checkpoint each time the session's `checkpointInterval` has been written: syncs the bytes to the disk and
-    /// passes resume data for them to `keep`, which stores them. Checkpoints do not overlap, and the handlers of the
-    /// request run only after the last call of `keep` has ended.
+    /// Makes a checkpoint each time the session's `checkpointInterval` has been written: syncs the bytes to the disk
+    /// and passes resume data for them to `keep`, which stores them. Checkpoints do not overlap, and the handlers of
+    /// the request run only after the last call of `keep` has ended.
     ///
     /// - Parameter keep: stores the resume data crash-safely. If it throws, it is called again after a second with
     ///   current resume data; the earlier ones stay valid.
@@ -142,8 +142,8 @@ extension DownloadTaskDelegate {
 }
 
 extension SessionManager {
-    /// Downloads a file, and keeps its resume data in `resumeDataFile`, so that the same call in a later process resumes
-    /// it. See ``DownloadRequest/keepResumeData(in:)``.
+    /// Downloads a file, and keeps its resume data in `resumeDataFile`, so that the same call in a later process
+    /// resumes it. See ``DownloadRequest/keepResumeData(in:)``.
     ///
     /// - Parameters:
     ///   - request: the request to send. Resume data of another URL are not used, and their part file is removed.

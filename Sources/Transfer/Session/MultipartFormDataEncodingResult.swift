@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// The result of the encoding of a form, with the request that sends it.
 public enum MultipartFormDataEncodingResult: Sendable {
-    /// The form is encoded. A request that streams from disk reads the file at `streamFileURL`, which it removes when it
-    /// is complete.
+    /// The form is encoded. A request that streams from disk reads the file at `streamFileURL`, which it removes when
+    /// it is complete.
     case success(request: UploadRequest, streamingFromDisk: Bool, streamFileURL: URL?)
     /// The form could not be encoded, or the request could not be created.
     case failure(TransferError)

@@ -337,8 +337,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     /// retrier had asked for it. Handlers that have run are not called again; those added from now on wait for the new
     /// end.
     ///
-    /// - Returns: `false` if the request could not be created, is running or was never started, if its end is just being
-    ///   announced, or if its session has ended.
+    /// - Returns: `false` if the request could not be created, is running or was never started, if its end is just
+    ///   being announced, or if its session has ended.
     @discardableResult
     public func retry() -> Bool { retryByHand() }
 

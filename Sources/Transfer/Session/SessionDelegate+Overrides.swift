@@ -68,8 +68,8 @@ extension SessionDelegate {
             (@Sendable (any SessionTask, _ bytes: Int64, _ total: Int64, _ expected: Int64?) -> Void)?
         /// The callback for the metrics of a task's exchanges, called just before the task is complete.
         public var taskDidFinishCollectingMetrics: (@Sendable (any SessionTask, TransferMetrics) -> Void)?
-        /// The callback for the end of a request, after validation and retries and before its handlers, with the task of
-        /// its last attempt. Also called for each completed task without a request.
+        /// The callback for the end of a request, after validation and retries and before its handlers, with the task
+        /// of its last attempt. Also called for each completed task without a request.
         public var taskDidComplete: (@Sendable (any SessionTask, _ error: TransferError?) -> Void)?
 
         // MARK: Data tasks

@@ -157,7 +157,8 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         return delegate.taskWillPerformHTTPRedirection != nil || delegate.isSubclassed
     }
 
-    /// Called for a redirect. `completion` takes the next request, or `nil` to make the redirect response the final one.
+    /// Called for a redirect. `completion` takes the next request, or `nil` to make the redirect response the final
+    /// one.
     open func task(
         _ task: any SessionTask, willPerformHTTPRedirection response: ResponseHead, newRequest: TransferRequest,
         completion: @escaping @Sendable (TransferRequest?) -> Void
@@ -257,8 +258,8 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         closure(.taskDidFinishCollectingMetrics, \.taskDidFinishCollectingMetrics)?(task, metrics)
     }
 
-    /// Called when a request is complete, after validation and retries and before its handlers, with the task of its last
-    /// attempt. Also called for each completed task without a request.
+    /// Called when a request is complete, after validation and retries and before its handlers, with the task of its
+    /// last attempt. Also called for each completed task without a request.
     open func task(_ task: any SessionTask, didCompleteWithError error: TransferError?) {
         closure(.taskDidComplete, \.taskDidComplete)?(task, error)
     }
@@ -300,8 +301,8 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
 
     var observesData: Bool { isSubclassed }
 
-    /// Called for received bytes. The implementation here keeps them or passes them on, as the request says, unless there
-    /// is a closure for them.
+    /// Called for received bytes. The implementation here keeps them or passes them on, as the request says, unless
+    /// there is a closure for them.
     open func dataTask(_ task: DataTask, didReceive bytes: [UInt8]) {
         guard let closure = closure(.dataTaskDidReceiveData, \.dataTaskDidReceiveData) else { return task.keepPiece() }
         closure(task, bytes)

@@ -17,8 +17,8 @@ public final class SessionManager: Sendable {
         set { settings.withLock { $0.startsImmediately = newValue } }
     }
 
-    /// The context of handlers that name none, by default ``HandlerQueue/shared``. A change applies to requests that are
-    /// created afterwards.
+    /// The context of handlers that name none, by default ``HandlerQueue/shared``. A change applies to requests that
+    /// are created afterwards.
     public var callbackQueue: HandlerQueue {
         get { settings.withLock { $0.queue } }
         set { settings.withLock { $0.queue = newValue } }

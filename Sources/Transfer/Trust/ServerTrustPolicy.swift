@@ -18,15 +18,15 @@ public enum ServerTrustPolicy: Sendable {
     /// Pinned certificates (PEM): one of them must be in the server's chain, as its own certificate, as an intermediate
     /// or as the root.
     ///
-    /// With `validateCertificateChain`, only these certificates are trusted. Without it, a chain of signatures must lead
-    /// from the server's own certificate to one of them, whatever their dates; the policy is then rejected for FTPS,
-    /// like ``customEvaluation(_:)``.
+    /// With `validateCertificateChain`, only these certificates are trusted. Without it, a chain of signatures must
+    /// lead from the server's own certificate to one of them, whatever their dates; the policy is then rejected for
+    /// FTPS, like ``customEvaluation(_:)``.
     case pinCertificates(certificates: [String], validateCertificateChain: Bool, validateHost: Bool)
     /// Pinned public keys: one of them must be the key of a certificate in the server's chain.
     ///
     /// With `validateCertificateChain`, the default evaluation must succeed first, and its chain counts, root included.
-    /// Without it, the certificates count that the server sends, as far as a chain of signatures leads to them. For FTPS
-    /// only the server's own key counts.
+    /// Without it, the certificates count that the server sends, as far as a chain of signatures leads to them. For
+    /// FTPS only the server's own key counts.
     case pinPublicKeys(publicKeys: [PublicKeyPin], validateCertificateChain: Bool, validateHost: Bool)
     /// A policy that trusts every server; for tests only.
     case disableEvaluation
