@@ -11,11 +11,11 @@ open class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         var channel: BodyChannel?
         /// The result of the request, set once it is complete.
         var ending: (error: TransferError?, Void)?
-        var progressHandler: (handler: ProgressHandler, closure: ProgressClosure, queue: HandlerQueue)?
         var willCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
     }
 
     private let state = Mutex(State())
+    private let progressSlot = ProgressHandlerSlot()
     /// The progress of the response body; shared by all attempts.
     public let progress = TransferProgress()
 
@@ -33,20 +33,8 @@ open class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     /// The handler of ``progress`` and its context; a new one replaces the last one. It is called as that of
     /// ``Request/onProgress(queue:_:)`` is.
     public var progressHandler: (closure: ProgressClosure, queue: HandlerQueue)? {
-        get { state.withLock { $0.progressHandler.map { ($0.closure, $0.queue) } } }
-        set {
-            let handler = newValue.map { ProgressHandler(progress, on: $0.queue, $0.closure) }
-            let old = state.withLock { state in
-                defer {
-                    state.progressHandler = newValue.flatMap { value in
-                        handler.map { ($0, value.closure, value.queue) }
-                    }
-                }
-                return state.progressHandler?.handler
-            }
-            old?.cancel()
-            handler?.start(before: self)
-        }
+        get { progressSlot.value }
+        set { progressSlot.set(newValue, of: progress, before: self) }
     }
 
     /// The callback that takes each piece of the body as it is received, in place of ``data``. Called on an event
@@ -140,7 +128,7 @@ open class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
 open class UploadTaskDelegate: DataTaskDelegate, @unchecked Sendable {
     private let sending = Mutex(TransferProgress())
-    private let handler = Mutex<(handler: ProgressHandler, closure: ProgressClosure, queue: HandlerQueue)?>(nil)
+    private let progressSlot = ProgressHandlerSlot()
 
     /// Creates a delegate without a task.
     override public init() { super.init() }
@@ -153,15 +141,7 @@ open class UploadTaskDelegate: DataTaskDelegate, @unchecked Sendable {
     /// The handler of ``uploadProgress`` and its context; a new one replaces the last one. It is called as that of
     /// ``UploadRequest/onUploadProgress(queue:_:)`` is.
     public var uploadProgressHandler: (closure: ProgressClosure, queue: HandlerQueue)? {
-        get { handler.withLock { $0.map { ($0.closure, $0.queue) } } }
-        set {
-            let new = newValue.map { (ProgressHandler(uploadProgress, on: $0.queue, $0.closure), $0.closure, $0.queue) }
-            let old = handler.withLock { handler in
-                defer { handler = new }
-                return handler?.handler
-            }
-            old?.cancel()
-            new?.0.start(before: self)
-        }
+        get { progressSlot.value }
+        set { progressSlot.set(newValue, of: uploadProgress, before: self) }
     }
 }

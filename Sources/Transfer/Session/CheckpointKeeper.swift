@@ -102,11 +102,7 @@ extension DownloadRequest {
     @discardableResult
     public func onCheckpoint(_ keep: @escaping @Sendable (ResumeData) async throws -> Void) -> Self {
         let keeper = CheckpointKeeper(keep)
-        let isAdded = delegate.precedingWork.add(restart: { keeper.restart() }) { keeper.finish(whenDone: $0) }
-        guard isAdded else { return self }
-        return onCheckpointDue { [weak self] in
-            if let self { keeper.checkpointIsDue(of: self) }
-        }
+        return makeCheckpoints(keeper) { keeper.finish(whenDone: $0) }
     }
 
     /// Keeps the request's resume data in a file: at each checkpoint, and at the end if the download failed or was
@@ -115,7 +111,7 @@ extension DownloadRequest {
     @discardableResult
     public func keepResumeData(in file: ResumeDataFile) -> Self {
         let keeper = CheckpointKeeper { try file.store($0) }
-        let isAdded = delegate.precedingWork.add(restart: { keeper.restart() }) {
+        return makeCheckpoints(keeper) {
             // Not retained, since the work is part of it; `whenDone` retains it while the work runs.
             [unowned downloadDelegate] (whenDone: @escaping @Sendable () -> Void) in
             keeper.finish {
@@ -126,7 +122,13 @@ extension DownloadRequest {
                 }
             }
         }
-        guard isAdded else { return self }
+    }
+
+    /// Lets `keeper` make the checkpoints until the request is complete.
+    ///
+    /// - Parameter finish: ends the keeping; the handlers of the request wait for it.
+    private func makeCheckpoints(_ keeper: CheckpointKeeper, finish: @escaping PrecedingWork.Work) -> Self {
+        guard delegate.precedingWork.add(restart: { keeper.restart() }, finish) else { return self }
         return onCheckpointDue { [weak self] in
             if let self { keeper.checkpointIsDue(of: self) }
         }

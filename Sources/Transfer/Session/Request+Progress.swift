@@ -27,18 +27,8 @@ extension UploadRequest {
 }
 
 // The names of Alamofire.
-extension DataRequest {
+extension ValidatedRequest {
     /// Equivalent of ``Request/onProgress(queue:_:)``: the progress of the response body.
-    @discardableResult
-    public func downloadProgress(
-        queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (TransferProgress.Snapshot) -> Void
-    ) -> Self {
-        onProgress(queue: queue, handler)
-    }
-}
-
-extension DownloadRequest {
-    /// Equivalent of ``Request/onProgress(queue:_:)``.
     @discardableResult
     public func downloadProgress(
         queue: HandlerQueue? = nil, _ handler: @escaping @Sendable (TransferProgress.Snapshot) -> Void
