@@ -24,8 +24,15 @@ extension CurlURL {
     /// Whether ``percentEncoded(_:)`` leaves a text as it is.
     static func isPercentEncoded(_ text: String) -> Bool {
         // The characters of all sets together; most URLs contain none of them.
-        text.utf8.allSatisfy { !EncodeSet.any.contains($0) }
+        text.utf8.allSatisfy { byte in
+            byte < 0x40 ? lowerSet & 1 << byte == 0 : byte < 0x80 && upperSet & 1 << (byte - 0x40) == 0
+        }
     }
+
+    /// The ASCII characters below 0x40 that are in any of the sets: bit n stands for character n.
+    private static let lowerSet: UInt64 = 0x5000_0085_FFFF_FFFF
+    /// The ASCII characters from 0x40 on that are in any of the sets: bit n stands for character 0x40 + n.
+    private static let upperSet: UInt64 = 0xB800_0001_4000_0000
 
     private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var bytes = bytes
@@ -40,7 +47,7 @@ extension CurlURL {
 
     /// The characters of one part of a URL that are percent-encoded.
     private enum EncodeSet {
-        case none, userInfo, path, query, fragment, any
+        case none, userInfo, path, query, fragment
 
         func contains(_ byte: UInt8) -> Bool {
             if self == .none { return false }
@@ -49,7 +56,7 @@ extension CurlURL {
                 return true
             case UInt8(ascii: "`"): return self != .query
             case UInt8(ascii: "^"), UInt8(ascii: "{"), UInt8(ascii: "}"): return self != .query && self != .fragment
-            case UInt8(ascii: "'"): return self == .query || self == .any
+            case UInt8(ascii: "'"): return self == .query
             case UInt8(ascii: "|"): return self == .userInfo
             default: return false
             }

@@ -3,61 +3,89 @@ import Glibc
 
 /// A URL as libcurl itself parses it. If a second parser validated it, the two could disagree on its meaning.
 package struct CurlURL: Sendable, Equatable {
+    /// The parts, shared by all copies.
+    private final class Parts: Sendable {
+        let text, scheme, host, path, target, origin: String
+        let port: Int
+
+        init(
+            text: String, scheme: String, host: String, port: Int, path: String, target: String, origin: String
+        ) {
+            self.text = text
+            self.scheme = scheme
+            self.host = host
+            self.port = port
+            self.path = path
+            self.target = target
+            self.origin = origin
+        }
+    }
+
+    private let parts: Parts
+
     /// The full, normalised URL, in ASCII: other characters are percent-encoded, and those of the host converted as
     /// IDNA says (RFC 5891).
-    package let text: String
+    package var text: String { parts.text }
     /// The scheme, in lower case.
-    package let scheme: String
+    package var scheme: String { parts.scheme }
     /// The host, in lower case; an IPv6 address is in brackets.
-    package let host: String
-    package let port: Int
+    package var host: String { parts.host }
+    package var port: Int { parts.port }
     /// The path without the query.
-    package let path: String
+    package var path: String { parts.path }
     /// The path and the query as in a request (RFC 9112, section 3.2.1).
-    package let target: String
+    package var target: String { parts.target }
+    /// The scheme, the host and the port: `scheme://host:port`.
+    package var origin: String { parts.origin }
 
-    package var origin: String { "\(scheme)://\(host):\(port)" }
+    package static func == (one: CurlURL, other: CurlURL) -> Bool { one.text == other.text }
 
     /// - Parameter base: the URL that `text` is relative to, if it may be relative (RFC 3986, section 5).
     package init(_ text: String, relativeTo base: CurlURL? = nil) throws(CurlError) {
-        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { throw CurlError(CURLE_URL_MALFORMAT) }
-        guard let handle = curl_url() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
-        defer { curl_url_cleanup(handle) }
-        let text = Self.isPercentEncoded(text) ? text : Self.percentEncoded(text)
-        if let base, curl_url_set(handle, CURLUPART_URL, base.text, 0) != CURLUE_OK {
-            throw CurlError(CURLE_URL_MALFORMAT)
+        var text = text
+        if !Self.isPercentEncoded(text) {
+            guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { throw CurlError(CURLE_URL_MALFORMAT) }
+            text = Self.percentEncoded(text)
         }
-        guard curl_url_set(handle, CURLUPART_URL, text, 0) == CURLUE_OK else {
-            throw CurlError(CURLE_URL_MALFORMAT)
-        }
+        let handle = try CurlURLHandle()
+        if let base { try handle.set(CURLUPART_URL, to: base.text) }
+        try handle.set(CURLUPART_URL, to: text)
         // A fragment is for the client only (RFC 9110, section 4.2.5).
-        guard curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0) == CURLUE_OK else {
-            throw CurlError(CURLE_URL_MALFORMAT)
-        }
-        func part(_ part: CURLUPart, _ flags: UInt32 = 0) -> String? {
-            var text: UnsafeMutablePointer<CChar>?
-            guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
-            defer { curl_free(text) }
-            return String(cString: text)
-        }
-        if let host = part(CURLUPART_HOST), !host.utf8.allSatisfy({ $0 < 0x80 }) {
+        try handle.remove(CURLUPART_FRAGMENT)
+        guard var host = handle.part(CURLUPART_HOST) else { throw CurlError(CURLE_URL_MALFORMAT) }
+        if !host.utf8.allSatisfy({ $0 < 0x80 }) {
             guard let ascii = ccurl_ascii_host(host) else { throw CurlError(CURLE_URL_MALFORMAT) }
             defer { free(ascii) }
             // The whole is parsed again: the ASCII form may be a number, which libcurl reads as an address.
-            guard curl_url_set(handle, CURLUPART_HOST, ascii, 0) == CURLUE_OK, let whole = part(CURLUPART_URL),
-                curl_url_set(handle, CURLUPART_URL, whole, 0) == CURLUE_OK
-            else { throw CurlError(CURLE_URL_MALFORMAT) }
+            try handle.set(CURLUPART_HOST, to: String(cString: ascii))
+            guard let whole = handle.part(CURLUPART_URL) else { throw CurlError(CURLE_URL_MALFORMAT) }
+            try handle.set(CURLUPART_URL, to: whole)
+            guard let address = handle.part(CURLUPART_HOST) else { throw CurlError(CURLE_URL_MALFORMAT) }
+            host = address
         }
-        let defaultPort = UInt32(CURLU_DEFAULT_PORT)
-        guard let whole = part(CURLUPART_URL), let scheme = part(CURLUPART_SCHEME), let host = part(CURLUPART_HOST),
-            let port = part(CURLUPART_PORT, defaultPort).flatMap({ Int($0) })
+        guard let scheme = handle.part(CURLUPART_SCHEME),
+            let port = handle.part(CURLUPART_PORT, UInt32(CURLU_DEFAULT_PORT)).flatMap({ Int($0) })
         else { throw CurlError(CURLE_URL_MALFORMAT) }
-        self.text = whole
-        self.scheme = scheme.lowercased()
-        self.host = host.lowercased()
-        self.port = port
-        let path = part(CURLUPART_PATH) ?? "/"
-        self.path = path
-        target = part(CURLUPART_QUERY).map { "\(path)?\($0)" } ?? path
+        let path = handle.part(CURLUPART_PATH) ?? "/"
+        let query = handle.part(CURLUPART_QUERY)
+        let target = query.map { path + "?" + $0 } ?? path
+        let (lowerScheme, lowerHost) = (scheme.lowercased(), host.lowercased())
+        // libcurl assembles a URL character by character, which costs more than its parsing.
+        let isWeb = scheme == "http" || scheme == "https"
+        let mayHaveUser = Self.mayHaveUser(text) || base.map { Self.mayHaveUser($0.text) } ?? false
+        let isSimple = isWeb && !mayHaveUser && Self.isPlain(host) && path.utf8.first == UInt8(ascii: "/")
+        let authority = handle.part(CURLUPART_PORT).map { host + ":" + $0 } ?? host
+        let simple = scheme + "://" + authority + (query?.isEmpty == false ? target : path)
+        guard let text = isSimple ? simple : handle.part(CURLUPART_URL) else { throw CurlError(CURLE_URL_MALFORMAT) }
+        parts = Parts(
+            text: text, scheme: lowerScheme, host: lowerHost, port: port, path: path, target: target,
+            origin: lowerScheme + "://" + lowerHost + ":" + String(port))
+    }
+
+    private static func mayHaveUser(_ text: String) -> Bool { text.utf8.contains(UInt8(ascii: "@")) }
+
+    /// Returns whether libcurl leaves a host as it is: it encodes a percent sign, and adds the zone to an IPv6 address.
+    private static func isPlain(_ host: String) -> Bool {
+        !host.utf8.contains { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "[") }
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// An owner of a `CURL *` and of everything that must live as long.
 package struct EasyHandle: ~Copyable {
@@ -11,18 +12,36 @@ package struct EasyHandle: ~Copyable {
     private var commandsBetween = HeaderList()
     private var commandsAfter = HeaderList()
 
-    package init() throws(CurlError) {
-        try CurlLibrary.initialise()
-        guard let raw = curl_easy_init() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
-        self.raw = raw
+    /// The pool that takes over the handle at the end; `nil` if it is freed.
+    private var pool: EasyHandlePool?
+
+    package init() throws(CurlError) { raw = try Self.make() }
+
+    /// Takes a handle from a pool, or creates one.
+    init(from pool: EasyHandlePool) throws(CurlError) {
+        if let kept = pool.take() { raw = kept } else { raw = try Self.make() }
     }
 
-    deinit { curl_easy_cleanup(raw) }
+    deinit {
+        if let pool { pool.keep(raw) } else { curl_easy_cleanup(raw) }
+    }
+
+    /// Returns the handle to a pool at its end; see ``EasyHandlePool``.
+    mutating func keep(in pool: EasyHandlePool) { self.pool = pool }
+
+    private static func make() throws(CurlError) -> UnsafeMutableRawPointer {
+        try CurlLibrary.initialise()
+        guard let raw = curl_easy_init() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
+        return raw
+    }
 
     package borrowing func set(_ option: EasyOption.Text, to value: String) throws(CurlError) {
-        // A NUL would end the value for libcurl but not for Swift.
-        guard !value.utf8.contains(0) else { throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT) }
-        try CurlError.check(ccurl_set_string(raw, option.option, value))
+        // A pointer to the string's own storage: an implicit conversion would copy it. A NUL would end the value for
+        // libcurl but not for Swift.
+        let code = value.withCString { text in
+            strlen(text) == value.utf8.count ? ccurl_set_string(raw, option.option, text) : CURLE_BAD_FUNCTION_ARGUMENT
+        }
+        try CurlError.check(code)
     }
 
     /// Removes the default that libcurl was built with.

@@ -6,15 +6,18 @@ import CLinux
 /// The exchange lives on its loop's thread from creation to end.
 package final class Exchange {
     package let id: Int
-    package var easy: EasyHandle
+    // Used several times for each line of a head. No access to it calls code that leads back to the exchange.
+    @exclusivity(unchecked) package var easy: EasyHandle
     package let handler: any ExchangeHandler
     /// The times by which a stall is detected.
-    package var activity: ExchangeActivity
+    @exclusivity(unchecked) package var activity: ExchangeActivity
     /// The directions that the handler has paused, in which no byte is expected.
     var pausedDirections: Int32 = 0
     /// Whether the handler was notified of the end; it receives no further calls.
     var hasEnded = false
     unowned let loop: LoopCore
+    private let mark: CallMark
+    private let clock: LoopClock
     /// The state of ``watches(_:)``.
     var watch = ExchangeWatch()
     /// The latest socket that libcurl used for the exchange.
@@ -41,8 +44,10 @@ package final class Exchange {
         self.id = id
         self.handler = handler
         self.loop = loop
+        mark = loop.mark
+        clock = loop.clock
         activity = ExchangeActivity(now: loop.now)
-        easy = try EasyHandle()
+        easy = try EasyHandle(from: loop.easyHandles)
         try errorText.attach(to: easy)
         let context = Unmanaged.passUnretained(self).toOpaque()
         for option in [CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_READDATA] {
@@ -59,6 +64,9 @@ package final class Exchange {
 
     /// libcurl's message on the failure; `nil` if it has none.
     package var failureText: String? { errorText.text }
+
+    /// Lets a later exchange use the handle. Call it only for an exchange without TLS.
+    package func keepsHandle() { easy.keep(in: loop.easyHandles) }
 
     /// Lets the handler decide on a connection's server certificates before a byte of the request is sent
     /// (``ExchangeHandler/evaluate(_:on:)``).
@@ -133,11 +141,11 @@ package final class Exchange {
     private static let write: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
-            let isInside = exchange.loop.mark.exit()
-            defer { if isInside { exchange.loop.mark.enter() } }
+            let isInside = exchange.mark.exit()
+            defer { if isInside { exchange.mark.enter() } }
             guard !exchange.hasEnded else { return Int(UInt32.max) }
             let length = size * count
-            exchange.activity.bodyReceived(length, at: exchange.loop.now)
+            exchange.activity.bodyReceived(length, at: exchange.clock.now)
             exchange.receipts?.recordReceived(length)
             switch exchange.handler.receive(UnsafeRawBufferPointer(start: bytes, count: length), on: exchange) {
             case .accepted: return length
@@ -152,10 +160,10 @@ package final class Exchange {
     private static let header: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
-            let isInside = exchange.loop.mark.exit()
-            defer { if isInside { exchange.loop.mark.enter() } }
+            let isInside = exchange.mark.exit()
+            defer { if isInside { exchange.mark.enter() } }
             guard !exchange.hasEnded else { return Int(UInt32.max) }
-            exchange.activity.headerLineReceived(at: exchange.loop.now)
+            exchange.activity.headerLineReceived(at: exchange.clock.now)
             let length = size * count
             let line = UnsafeRawBufferPointer(start: bytes, count: length)
             return exchange.handler.receiveHeader(line, on: exchange) ? length : Int(UInt32.max)
@@ -172,10 +180,10 @@ package final class Exchange {
     private static let read: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
-            let isInside = exchange.loop.mark.exit()
-            defer { if isInside { exchange.loop.mark.enter() } }
+            let isInside = exchange.mark.exit()
+            defer { if isInside { exchange.mark.enter() } }
             guard !exchange.hasEnded else { return Int(CURL_READFUNC_ABORT) }
-            exchange.activity.bytesSent(at: exchange.loop.now)
+            exchange.activity.bytesSent(at: exchange.clock.now)
             exchange.hasAskedForBytes = true
             let space = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             switch exchange.handler.fill(space, on: exchange) {

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// An owner of a `curl_slist`.
 package struct HeaderList: ~Copyable {
@@ -13,10 +14,13 @@ package struct HeaderList: ~Copyable {
     /// - Throws: an error for a line with a NUL, CR or LF, which would become a different line, or two lines, when
     ///   sent.
     package mutating func append(_ line: String) throws(CurlError) {
-        guard !line.utf8.contains(where: { $0 == 0x00 || $0 == 0x0D || $0 == 0x0A }) else {
-            throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT)
+        // A pointer to the string's own storage: an implicit conversion would copy it.
+        let (isLine, longer) = line.withCString { text in
+            let isLine = strcspn(text, "\r\n") == line.utf8.count
+            return (isLine, isLine ? curl_slist_append(head, text) : nil)
         }
-        guard let longer = curl_slist_append(head, line) else { throw CurlError(CURLE_OUT_OF_MEMORY) }
+        guard isLine else { throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT) }
+        guard let longer else { throw CurlError(CURLE_OUT_OF_MEMORY) }
         head = longer
     }
 

@@ -18,7 +18,8 @@ package final class LoopCore {
     let mark = CallMark()
     private var nextID = 0
     /// The time of the latest wake-up, read once for each. The hot path uses it as the current time.
-    package private(set) var now = MonotonicTime.now()
+    package var now: MonotonicTime { clock.now }
+    let clock = LoopClock()
 
     var deadlines = LoopDeadlines()
     private var timers = TimerQueue()
@@ -69,6 +70,9 @@ package final class LoopCore {
 
     /// The buffers for the bodies received on this loop.
     package let buffers = BufferPool()
+
+    /// The handles of exchanges that have ended.
+    let easyHandles = EasyHandlePool()
 
     // MARK: Exchanges
 
@@ -145,13 +149,20 @@ package final class LoopCore {
 
     // MARK: The loop
 
-    func run(_ take: () -> (work: [@Sendable (LoopCore) -> Void], stopped: Bool)) {
+    /// The number of pieces of posted work whose memory is kept for the next ones.
+    private static let keptCapacity = 1024
+
+    /// Runs until the loop is stopped.
+    ///
+    /// - Parameter take: moves the posted work into an empty array, and returns whether the loop has been stopped.
+    func run(_ take: (inout [TransferLoop.Work]) -> Bool) {
+        var work: [TransferLoop.Work] = []
         withUnsafeTemporaryAllocation(of: linux_event.self, capacity: 128) { events in
             events.initialize(repeating: linux_event())
             var isStopped = false
             while !isStopped {
                 let count = poll.wait(into: events, timeout: timeout())
-                now = MonotonicTime.now()
+                clock.now = MonotonicTime.now()
                 // If the wake-up is far too late, the process was frozen, and data that arrived meanwhile was not read
                 // yet.
                 if let waitEnd = deadlines.waitEnd { excludeFromStalls(waitEnd.milliseconds(until: now)) }
@@ -166,16 +177,18 @@ package final class LoopCore {
                         dispatch(event)
                     }
                 }
-                if let deadline = deadlines.curl, deadline <= now {
-                    deadlines.curl = nil
-                    record(mark.inside { multi.actOnTimeout() })
-                }
                 drainFinished()
                 if isWoken {
                     wakeUp.wait()
-                    let (work, stopped) = take()
-                    for job in work { job(self) }
-                    isStopped = stopped
+                    isStopped = take(&work)
+                    for job in work { job.run(self) }
+                    work.removeAll(keepingCapacity: work.capacity <= Self.keptCapacity)
+                }
+                // After the work, whose exchanges libcurl starts here.
+                if let deadline = deadlines.curl, deadline <= now {
+                    deadlines.curl = nil
+                    record(mark.inside { multi.actOnTimeout() })
+                    drainFinished()
                 }
                 fireTimers()
                 checkStalls()

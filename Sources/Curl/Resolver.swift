@@ -162,7 +162,7 @@ package final class Resolver: Sendable {
     package static func isAddress(_ host: String) -> Bool {
         var space = in6_addr()
         if host.hasPrefix("[") { return true }
-        return inet_pton(AF_INET, host, &space) == 1 || inet_pton(AF_INET6, host, &space) == 1
+        return host.withCString { inet_pton(AF_INET, $0, &space) == 1 || inet_pton(AF_INET6, $0, &space) == 1 }
     }
 
     /// Whether a name lies beneath `localhost`. Such names always mean this machine (RFC 6761, section 6.3).

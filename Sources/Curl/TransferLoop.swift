@@ -6,10 +6,13 @@ import SystemPackage
 /// Work of other threads is posted to the loop. Once an idle loop has closed its connections, after a minute, it
 /// sleeps in epoll without a deadline.
 package final class TransferLoop: Sendable {
-    package typealias Work = (LoopCore) -> Void
+    /// A piece of work. A closure that is an array's element would be wrapped anew each time it is moved.
+    struct Work: Sendable {
+        let run: @Sendable (LoopCore) -> Void
+    }
 
     private struct Inbox {
-        var work: [@Sendable (LoopCore) -> Void] = []
+        var work: [Work] = []
         var stopped = false
     }
 
@@ -29,7 +32,7 @@ package final class TransferLoop: Sendable {
             guard let core = try? LoopCore(self, wakeUp: wakeUp, faults: faults, idleTimeout: idleTimeout) else {
                 return fail()
             }
-            core.run { self.drainInbox() }
+            core.run { self.drainInbox(into: &$0) }
         }
         guard started else { throw Errno.resourceTemporarilyUnavailable }
     }
@@ -41,7 +44,7 @@ package final class TransferLoop: Sendable {
     package func post(_ work: @escaping @Sendable (LoopCore) -> Void) -> Bool {
         let (isTaken, isFirst) = inbox.withLock { inbox -> (Bool, Bool) in
             guard !inbox.stopped else { return (false, false) }
-            inbox.work.append(work)
+            inbox.work.append(Work(run: work))
             return (true, inbox.work.count == 1)
         }
         if isFirst { wakeUp.signal() }
@@ -54,11 +57,13 @@ package final class TransferLoop: Sendable {
         wakeUp.signal()
     }
 
-    private func drainInbox() -> (work: [@Sendable (LoopCore) -> Void], stopped: Bool) {
+    /// Moves the posted work into an empty array, whose memory is used for the next posts.
+    ///
+    /// - Returns: whether the loop has been stopped.
+    private func drainInbox(into work: inout [Work]) -> Bool {
         inbox.withLock { inbox in
-            let work = inbox.work
-            inbox.work.removeAll(keepingCapacity: true)
-            return (work, inbox.stopped)
+            swap(&inbox.work, &work)
+            return inbox.stopped
         }
     }
 

@@ -28,6 +28,20 @@ package enum FieldText {
 }
 
 extension Int64 {
+    /// Parses digits, without a sign.
+    init?(digits bytes: some Sequence<UInt8>) {
+        var number: Int64?
+        for byte in bytes {
+            guard (0x30...0x39).contains(byte) else { return nil }
+            let (tens, overflows) = (number ?? 0).multipliedReportingOverflow(by: 10)
+            let (sum, overflowsToo) = tens.addingReportingOverflow(Int64(byte - 0x30))
+            guard !overflows, !overflowsToo else { return nil }
+            number = sum
+        }
+        guard let number else { return nil }
+        self = number
+    }
+
     /// Parses a length or position in a protocol: digits only, without a sign.
     package init?(digits text: some StringProtocol) {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else { return nil }

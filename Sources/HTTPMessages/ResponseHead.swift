@@ -1,3 +1,4 @@
+import Glibc
 public import HTTPTypes
 
 /// The status and header fields of a response.
@@ -60,8 +61,7 @@ public struct ResponseHead: Sendable {
             name.withUTF8Buffer { name in
                 var start = 0
                 while start < lines.count {
-                    var end = start
-                    while end < lines.count, lines[end] != UInt8(ascii: "\n") { end += 1 }
+                    let end = Self.firstLineFeed(in: lines, from: start)
                     var index = 0
                     while index < name.count, start + index < end,
                         Self.folded(lines[start + index]) == Self.folded(name[index])
@@ -77,6 +77,14 @@ public struct ResponseHead: Sendable {
                 }
             }
         }
+    }
+
+    /// Returns the index of the first LF at or after `start`; the end if there is none.
+    private static func firstLineFeed(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+        guard let base = bytes.baseAddress, start < bytes.count,
+            let found = memchr(base + start, Int32(UInt8(ascii: "\n")), bytes.count - start)
+        else { return bytes.count }
+        return UnsafeRawPointer(found) - base
     }
 
     /// All fields, in order.
@@ -146,7 +154,12 @@ public struct ResponseHead: Sendable {
 
     /// The `Content-Length` (RFC 9110, section 8.6); `nil` if it is missing or not a number.
     public var contentLength: Int64? {
-        value(of: "content-length").flatMap { Int64(digits: $0) }
+        var length: Int64?
+        forEachValue(of: "content-length") { value in
+            length = Int64(digits: FieldText.trimmed(value.dropLast(value.last == 0x0D ? 1 : 0)))
+            return false
+        }
+        return length
     }
 
     /// The content coding; `nil` for none or `identity` (RFC 9110, section 8.4).
@@ -196,6 +209,8 @@ public struct ResponseHead: Sendable {
 package struct ResponseHeadParser {
     /// The maximum size of a head, in bytes of all lines.
     package static let maximumLength = 256 * 1024
+    /// The initial capacity for the field lines, in bytes, which holds most heads.
+    private static let commonLength = 512
     /// The maximum number of heads, including informational heads and heads of proxies.
     static let maximumHeads = 32
 
@@ -229,23 +244,28 @@ package struct ResponseHeadParser {
             heads += 1
             guard heads <= Self.maximumHeads else { return .tooLong }
             lines.removeAll(keepingCapacity: true)
-            let words = line.split(separator: 0x20, maxSplits: 2)
-            version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
+            var rest = line.dropFirst(5)
+            version = String(decoding: Self.word(&rest), as: UTF8.self)
             status = 0
-            reason = ""
-            if words.count > 2 {
-                reason = ResponseHead.text(words[2].last == 0x0A ? words[2].dropLast() : words[2])
+            for byte in Self.word(&rest).prefix(3) where (0x30...0x39).contains(byte) {
+                status = status * 10 + Int(byte - 0x30)
             }
-            if words.count > 1 {
-                for byte in words[1].prefix(3) where (0x30...0x39).contains(byte) {
-                    status = status * 10 + Int(byte - 0x30)
-                }
-            }
+            while rest.first == 0x20 { rest.removeFirst() }
+            reason = ResponseHead.text(rest.last == 0x0A ? rest.dropLast() : rest)
             return .incomplete
         }
         guard lines.count + line.count <= Self.maximumLength else { return .tooLong }
+        if lines.isEmpty { lines.reserveCapacity(Self.commonLength) }
         lines.append(contentsOf: line)
         if line.last != 0x0A { lines.append(0x0A) }
         return .incomplete
+    }
+
+    /// Removes the next word of a status line, with the spaces before it.
+    private static func word(_ line: inout Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        line = line.drop { $0 == 0x20 }
+        let word = line.prefix { $0 != 0x20 }
+        line = line[word.endIndex...]
+        return word
     }
 }

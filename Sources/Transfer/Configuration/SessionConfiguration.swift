@@ -7,42 +7,87 @@ import Curl
 public struct SessionConfiguration: Sendable {
     /// Header lines (`Name: value`) sent with every request that does not set the field itself. After a redirect to
     /// another origin, only fields without authentication data are sent.
-    public var additionalHeaders: [String] = []
+    public var additionalHeaders: [String] {
+        get { fields.value.additionalHeaders }
+        _modify { yield &fields.value.additionalHeaders }
+    }
     /// The `User-Agent` of requests that do not set one.
-    public var userAgent = UserAgent.library
+    public var userAgent: String {
+        get { fields.value.userAgent }
+        _modify { yield &fields.value.userAgent }
+    }
     /// The HTTP version of requests that do not set one. The default is HTTP/1.1, because this libcurl can report
     /// success for a broken HTTP/2 stream.
-    public var httpVersion = HTTPVersion.http1
+    public var httpVersion: HTTPVersion {
+        get { fields.value.httpVersion }
+        _modify { yield &fields.value.httpVersion }
+    }
     /// The HTTP versions by host that override ``httpVersion``. They apply to the host contacted, including redirects
     /// and mirrors.
-    public var httpVersions = HostTable<HTTPVersion>()
+    public var httpVersions: HostTable<HTTPVersion> {
+        get { fields.value.httpVersions }
+        _modify { yield &fields.value.httpVersions }
+    }
     /// The maximum number of bytes of a response that are kept in memory.
-    public var maximumCollectedBytes = 256 << 20
+    public var maximumCollectedBytes: Int {
+        get { fields.value.maximumCollectedBytes }
+        _modify { yield &fields.value.maximumCollectedBytes }
+    }
     /// The maximum number of concurrent tasks per host (scheme, name and port). Waiting tasks are admitted by priority.
     /// `nil` means no limit.
-    public var maximumConnectionsPerHost: Int?
+    public var maximumConnectionsPerHost: Int? {
+        get { fields.value.maximumConnectionsPerHost }
+        _modify { yield &fields.value.maximumConnectionsPerHost }
+    }
     /// The limits by host that override ``maximumConnectionsPerHost``, at least 1.
-    public var connectionLimits = HostTable<Int>()
+    public var connectionLimits: HostTable<Int> {
+        get { fields.value.connectionLimits }
+        _modify { yield &fields.value.connectionLimits }
+    }
     /// The rate limit in bytes per second of all downloads and responses together; see ``Session/downloadLimiter``.
-    public var downloadRate: Int64?
+    public var downloadRate: Int64? {
+        get { fields.value.downloadRate }
+        _modify { yield &fields.value.downloadRate }
+    }
     /// The rate limit in bytes per second of all uploads together; see ``Session/uploadLimiter``.
-    public var uploadRate: Int64?
+    public var uploadRate: Int64? {
+        get { fields.value.uploadRate }
+        _modify { yield &fields.value.uploadRate }
+    }
     /// A limiter that replaces the session's own, so that several sessions share one download rate.
-    public var downloadLimiter: RateLimiter?
+    public var downloadLimiter: RateLimiter? {
+        get { fields.value.downloadLimiter }
+        _modify { yield &fields.value.downloadLimiter }
+    }
     /// A limiter that replaces the session's own for uploads, like ``downloadLimiter``.
-    public var uploadLimiter: RateLimiter?
+    public var uploadLimiter: RateLimiter? {
+        get { fields.value.uploadLimiter }
+        _modify { yield &fields.value.uploadLimiter }
+    }
     /// The rate limits in bytes per second of all transfers with one host (scheme, name and port), within those of the
     /// session; see ``Session/setHostRates(_:)``.
-    public var hostRates = HostTable<TransferRates>()
+    public var hostRates: HostTable<TransferRates> {
+        get { fields.value.hostRates }
+        _modify { yield &fields.value.hostRates }
+    }
     /// The time-out in milliseconds for name resolution, connection and TLS together. For 0 or less, libcurl's default
     /// of five minutes applies.
-    public var connectTimeout: Int64 = 30_000
+    public var connectTimeout: Int64 {
+        get { fields.value.connectTimeout }
+        _modify { yield &fields.value.connectTimeout }
+    }
     /// The time-out in milliseconds without a byte in either direction; 0 or less for none. It also limits slow
     /// responses: the head of a response must be complete within four times this time after its first line, and a body
     /// that is written to a file or kept in memory must arrive at 16 bytes per second at least.
-    public var stallTimeout: Int64 = 60_000
+    public var stallTimeout: Int64 {
+        get { fields.value.stallTimeout }
+        _modify { yield &fields.value.stallTimeout }
+    }
     /// The proxy URL of requests that do not set one; `nil` for none. Proxy environment variables are ignored.
-    public var proxy: String?
+    public var proxy: String? {
+        get { fields.value.proxy }
+        _modify { yield &fields.value.proxy }
+    }
     /// The networks to which no connection is made, regardless of name, notation, redirect or response. A request to
     /// them fails with ``TransferError/Code/addressNotAllowed``.
     ///
@@ -53,42 +98,124 @@ public struct SessionConfiguration: Sendable {
     /// target of a proxied request is checked if the URL contains an address. If the URL contains a name, the proxy is
     /// responsible for the check. Names behind `socks5://` or `socks4://`, which receive addresses, are resolved and
     /// checked here, and FTP by name is refused behind these.
-    public var deniedNetworks: [IPNetwork] = []
+    public var deniedNetworks: [IPNetwork] {
+        get { fields.value.deniedNetworks }
+        _modify { yield &fields.value.deniedNetworks }
+    }
     /// The path of a file of trusted certificates that replace the system's, for servers and for `https` proxies.
-    public var caFile: String?
+    public var caFile: String? {
+        get { fields.value.caFile }
+        _modify { yield &fields.value.caFile }
+    }
     /// The server trust policies. A host without a policy is evaluated by default rules.
-    public var trustPolicies = ServerTrustPolicyManager(policies: [:])
+    public var trustPolicies: ServerTrustPolicyManager {
+        get { fields.value.trustPolicies }
+        _modify { yield &fields.value.trustPolicies }
+    }
     /// The client identities for servers that request a certificate, by host in lower case.
-    public var identities: [String: ClientIdentity] = [:]
+    public var identities: [String: ClientIdentity] {
+        get { fields.value.identities }
+        _modify { yield &fields.value.identities }
+    }
     /// The storage of credentials for requests without their own. Copies of a configuration share it.
-    public var credentialStorage = CredentialStorage()
+    public var credentialStorage: CredentialStorage {
+        get { fields.value.credentialStorage }
+        _modify { yield &fields.value.credentialStorage }
+    }
     /// The storage of cookies that servers set and that requests send; its ``CookieStorage/acceptPolicy`` determines
     /// whether servers may set cookies. With `nil`, cookies are neither stored nor sent, apart from a request's own
     /// `Cookie` field.
-    public var cookieStorage: CookieStorage? = CookieStorage()
+    public var cookieStorage: CookieStorage? {
+        get { fields.value.cookieStorage }
+        _modify { yield &fields.value.cookieStorage }
+    }
     /// Whether requests send the cookies of ``cookieStorage``. A request with its own `Cookie` field sends only that.
-    public var httpShouldSetCookies = true
+    public var httpShouldSetCookies: Bool {
+        get { fields.value.httpShouldSetCookies }
+        _modify { yield &fields.value.httpShouldSetCookies }
+    }
     /// The cache of responses to data tasks (RFC 9111); see ``requestCachePolicy``. It is `nil` by default, which means
     /// no cache, because a cache uses as much memory as its capacity allows.
     ///
     /// Only complete responses that were collected in memory are stored, except those that the engine handles itself
     /// (redirects, challenges). Requests with their own identity or certificates bypass the cache.
-    public var responseCache: ResponseCache?
+    public var responseCache: ResponseCache? {
+        get { fields.value.responseCache }
+        _modify { yield &fields.value.responseCache }
+    }
     /// The cache policy of requests that do not set one.
-    public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
+    public var requestCachePolicy: RequestCachePolicy {
+        get { fields.value.requestCachePolicy }
+        _modify { yield &fields.value.requestCachePolicy }
+    }
     /// The maximum number of redirects of a request. The next one fails with ``TransferError/Code/tooManyRedirects``.
-    public var maximumRedirects = 20
+    public var maximumRedirects: Int {
+        get { fields.value.maximumRedirects }
+        _modify { yield &fields.value.maximumRedirects }
+    }
     /// The host key policy of requests that do not set one; `nil` trusts no SSH server.
-    public var hostKeys: HostKeyPolicy? = .userKnownHosts
+    public var hostKeys: HostKeyPolicy? {
+        get { fields.value.hostKeys }
+        _modify { yield &fields.value.hostKeys }
+    }
     /// The substitute for HTTP servers in tests; `nil` sends every request to the network.
-    public var transportStub: (any TransportStub)?
+    public var transportStub: (any TransportStub)? {
+        get { fields.value.transportStub }
+        _modify { yield &fields.value.transportStub }
+    }
     /// The number of threads that run transfers.
-    public var loops = 2
+    public var loops: Int {
+        get { fields.value.loops }
+        _modify { yield &fields.value.loops }
+    }
     /// The number of bytes that a download may write before it requests a checkpoint.
-    public var checkpointInterval: Int64 = 32 << 20
+    public var checkpointInterval: Int64 {
+        get { fields.value.checkpointInterval }
+        _modify { yield &fields.value.checkpointInterval }
+    }
     /// The number of bytes that a download may write beyond its last confirmed checkpoint. It pauses there, so that a
     /// crash loses no more. `nil` means no limit. If it is set, the owner of the downloads must confirm checkpoints.
-    public var checkpointLimit: Int64?
+    public var checkpointLimit: Int64? {
+        get { fields.value.checkpointLimit }
+        _modify { yield &fields.value.checkpointLimit }
+    }
+
+    /// The values of all properties.
+    private struct Fields {
+        var additionalHeaders: [String] = []
+        var userAgent = UserAgent.library
+        var httpVersion = HTTPVersion.http1
+        var httpVersions = HostTable<HTTPVersion>()
+        var maximumCollectedBytes = 256 << 20
+        var maximumConnectionsPerHost: Int?
+        var connectionLimits = HostTable<Int>()
+        var downloadRate: Int64?
+        var uploadRate: Int64?
+        var downloadLimiter: RateLimiter?
+        var uploadLimiter: RateLimiter?
+        var hostRates = HostTable<TransferRates>()
+        var connectTimeout: Int64 = 30_000
+        var stallTimeout: Int64 = 60_000
+        var proxy: String?
+        var deniedNetworks: [IPNetwork] = []
+        var caFile: String?
+        var trustPolicies = ServerTrustPolicyManager(policies: [:])
+        var identities: [String: ClientIdentity] = [:]
+        var credentialStorage = CredentialStorage()
+        var cookieStorage: CookieStorage? = CookieStorage()
+        var httpShouldSetCookies = true
+        var responseCache: ResponseCache?
+        var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
+        var maximumRedirects = 20
+        var hostKeys: HostKeyPolicy? = .userKnownHosts
+        var transportStub: (any TransportStub)?
+        var loops = 2
+        var checkpointInterval: Int64 = 32 << 20
+        var checkpointLimit: Int64?
+    }
+
+    /// A session passes its configuration to every part of a transfer, so a copy must be cheap.
+    private var fields = CopyOnWrite(Fields())
 
     /// Creates a configuration with the default values.
     public init() {}

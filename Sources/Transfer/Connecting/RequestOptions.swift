@@ -20,53 +20,62 @@ struct RequestOptions {
     let receiveBuffer: Int
 
     /// The protocols that the engine supports.
-    static let protocols = "http,https"
+    static let protocols = ["http", "https"]
+    /// ``protocols`` as libcurl takes them.
+    private static let protocolList = protocols.joined(separator: ",")
 
     func apply(to exchange: Exchange) throws(CurlError) {
-        try exchange.easy.set(.noSignal, to: true)
-        try exchange.easy.set(.url, to: url.text)
-        try exchange.easy.set(.protocols, to: Self.protocols)
-        try exchange.easy.set(.followLocation, to: false)
-        let version = usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url)
-        try exchange.easy.set(.httpVersion, to: version.curlNumber)
-        // Prefer one shared connection to many that are opened at the same time.
-        if version != .http1 {
-            try exchange.easy.set(.pipeWait, to: !hasOwnConnection)
-            if hasOwnConnection {
-                try exchange.easy.set(.freshConnection, to: true)
-                try exchange.easy.set(.forbidReuse, to: true)
-            }
-        }
-        try exchange.easy.set(.http09, to: false)
-        try exchange.easy.set(.suppressConnectHeaders, to: true)
-        try exchange.easy.set(.netrc, to: false)
-        try exchange.easy.set(.tcpKeepAlive, to: true)
-        try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout(of: request)))
-        try exchange.easy.set(.bufferSize, to: receiveBuffer)
         exchange.activity.stallTimeout = configuration.stallTimeout(of: request)
         exchange.activity.headTimeout = LeastPace(configuration, request).headTimeout
+        try apply(to: &exchange.easy)
+        if url.scheme == "https" {
+            if trust.judges { try exchange.evaluatesCertificates() }
+        } else if (request.proxy ?? configuration.proxy ?? "").isEmpty {
+            exchange.keepsHandle()
+        }
+    }
 
-        try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
+    private func apply(to easy: inout EasyHandle) throws(CurlError) {
+        try easy.set(.noSignal, to: true)
+        try easy.set(.url, to: url.text)
+        try easy.set(.protocols, to: Self.protocolList)
+        try easy.set(.followLocation, to: false)
+        let version = usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url)
+        try easy.set(.httpVersion, to: version.curlNumber)
+        // Prefer one shared connection to many that are opened at the same time.
+        if version != .http1 {
+            try easy.set(.pipeWait, to: !hasOwnConnection)
+            if hasOwnConnection {
+                try easy.set(.freshConnection, to: true)
+                try easy.set(.forbidReuse, to: true)
+            }
+        }
+        try easy.set(.http09, to: false)
+        try easy.set(.suppressConnectHeaders, to: true)
+        try easy.set(.netrc, to: false)
+        try easy.set(.tcpKeepAlive, to: true)
+        try easy.set(.connectTimeout, to: Int(configuration.connectTimeout(of: request)))
+        try easy.set(.bufferSize, to: receiveBuffer)
+        try ProxyOptions(configuration: configuration, request: request).apply(to: easy)
         if url.scheme == "https" {
             try SecurityOptions(configuration: configuration, request: request, host: url.host, trust: trust)
-                .apply(to: exchange.easy)
+                .apply(to: easy)
             // libcurl 7.88 puts a request for HTTP/2 on an HTTP/1.1 connection in use if the server is known to support
             // HTTP/2. Two responses are then mixed in one byte stream. Connections with different TLS options are never
             // shared, and this option changes nothing else (CURL_SSLVERSION_MAX_TLSv1_3).
-            if version == .http1 { try exchange.easy.set(.tlsVersion, to: SecurityOptions.oldestTLS | 7 << 16) }
-            if trust.judges { try exchange.evaluatesCertificates() }
+            if version == .http1 { try easy.set(.tlsVersion, to: SecurityOptions.oldestTLS | 7 << 16) }
         }
-        try route.apply(to: &exchange.easy)
-        try setHeaders(on: exchange)
+        try route.apply(to: &easy)
+        try setHeaders(on: &easy)
     }
 
-    private func setHeaders(on exchange: Exchange) throws(CurlError) {
+    private func setHeaders(on easy: inout EasyHandle) throws(CurlError) {
         let lines = SentFields.lines(
             of: request, configuration, engineFields: engineFields, isAuthorized: isAuthorized)
         // Fields for the proxy must never reach a server (RFC 9110, section 11.7.2). Through a tunnel, through SOCKS or
         // without a proxy they would.
         let proxy = ProxyOptions(configuration: configuration, request: request)
         let isRead = url.scheme == "http" && proxy.readsRequests
-        try exchange.easy.setHeaders(HeaderList(isRead ? lines : lines.filter { !SentFields.isForProxy($0) }))
+        try easy.setHeaders(HeaderList(isRead ? lines : lines.filter { !SentFields.isForProxy($0) }))
     }
 }

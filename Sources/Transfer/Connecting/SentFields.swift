@@ -13,7 +13,7 @@ enum SentFields {
         var lines: [String] = []
         let hasAgent = names(.userAgent, request, configuration)
         // Engine fields replace fields of the same name: two values would contradict each other.
-        let engineNames = Set(engineFields.map(name))
+        let engineNames = engineFields.isEmpty ? [] : Set(engineFields.map(name))
         let own = isAuthorized ? nil : ownAuthorization(of: request)
         if let own { lines.append("Authorization: \(own)") }
         for field in request.headerFields {
@@ -51,7 +51,8 @@ enum SentFields {
 
     /// Returns whether a field line is for a proxy only.
     static func isForProxy(_ line: String) -> Bool {
-        ["proxy-authorization", "proxy-connection"].contains(name(of: line))
+        guard let first = line.utf8.first, first | 0x20 == UInt8(ascii: "p") else { return false }
+        return ["proxy-authorization", "proxy-connection"].contains(name(of: line))
     }
 
     /// Returns the field name of a line in lower case.

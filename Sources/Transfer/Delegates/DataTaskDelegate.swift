@@ -95,7 +95,7 @@ open class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
 
     override func finish(_ task: any SessionTask, _ error: TransferError?) {
         if let task = task as? DataTask {
-            let data = Data(task.data)
+            let data = task.data
             state.withLock { $0.data = data }
         }
         super.finish(task, error)

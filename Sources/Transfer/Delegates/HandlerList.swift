@@ -3,8 +3,14 @@ import Synchronization
 /// A list of operations that start once their request is complete, in the order in which they were added. An operation
 /// added later runs at once, after those still pending.
 public final class HandlerList: Sendable {
+    /// An operation with its context. A closure in a tuple or an optional would be wrapped anew each time it is moved.
+    private struct Operation {
+        let queue: HandlerQueue
+        let run: @Sendable () -> Void
+    }
+
     private struct State {
-        var waiting: [(queue: HandlerQueue, run: @Sendable () -> Void)] = []
+        var waiting: [Operation] = []
         var isOpen = false
         /// Whether a thread is running the pending operations.
         var isDraining = false
@@ -33,7 +39,7 @@ public final class HandlerList: Sendable {
 
     func add(on queue: HandlerQueue, _ run: @escaping @Sendable () -> Void) {
         let drains = state.withLock { state in
-            state.waiting.append((queue, run))
+            state.waiting.append(Operation(queue: queue, run: run))
             state.unfinished += 1
             return claim(&state)
         }
@@ -78,7 +84,7 @@ public final class HandlerList: Sendable {
     /// Runs the pending operations, without holding the lock, since an operation may add another.
     private func drain(onShared: Bool) {
         while true {
-            let next = state.withLock { state -> (queue: HandlerQueue, run: @Sendable () -> Void)? in
+            let next = state.withLock { state -> Operation? in
                 guard state.isOpen, let next = state.waiting.first else {
                     state.isDraining = false
                     return nil

@@ -288,7 +288,8 @@ open class TaskDelegate: @unchecked Sendable {
 
     /// Records the end of an attempt, and takes over the results of its task.
     func finish(_ task: any SessionTask, _ error: TransferError?) {
-        state.withLock { $0.metrics.exchanges += task.metrics.exchanges }
+        let attempt = task.metrics
+        state.withLock { $0.metrics.add(attempt) }
     }
 
     /// Completes the request, unless it is complete already.

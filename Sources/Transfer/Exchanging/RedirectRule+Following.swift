@@ -19,7 +19,7 @@ extension RedirectRule {
     ///
     /// - Returns: the next request and its parsed URL.
     static func follow(
-        _ head: ResponseHead, from request: TransferRequest, at url: CurlURL, protocols: String
+        _ head: ResponseHead, from request: TransferRequest, at url: CurlURL, protocols: [String]
     ) throws(TransferError) -> (request: TransferRequest, url: CurlURL) {
         guard let location = head.value(of: "location"), !location.isEmpty else {
             throw TransferError(
@@ -31,7 +31,7 @@ extension RedirectRule {
         } catch {
             throw TransferError(.protocolNotAllowed, "the server redirects to an invalid URL")
         }
-        guard protocols.split(separator: ",").contains(Substring(target.scheme)) else {
+        guard protocols.contains(target.scheme) else {
             throw TransferError(.protocolNotAllowed, "the server redirects to the protocol \(target.scheme)")
         }
         if url.scheme == "https", target.scheme == "http", !request.allowsDowngrade {

@@ -9,9 +9,10 @@ extension Transaction {
     /// Applies the rate limits to the next exchange.
     func limitRates(of request: TransferRequest, at url: CurlURL) {
         let origin = (url.scheme, url.host, url.port)
-        let wake = { [weak self] in self?.endRatePauseSoon() ?? () }
-        incoming = RateLimitGate(.download, at: origin, limits: limits, session: session, wake: wake)
-        outgoing = RateLimitGate(.upload, at: origin, limits: limits, session: session, wake: wake)
+        // The gates are used by the transaction only. A closure that one of them hands on may outlive it.
+        let makeWake = { [unowned self] in { [weak self] in self?.endRatePauseSoon() ?? () } }
+        incoming = RateLimitGate(.download, at: origin, limits: limits, session: session, makeWake: makeWake)
+        outgoing = RateLimitGate(.upload, at: origin, limits: limits, session: session, makeWake: makeWake)
         if incoming?.rate() != nil || (![.get, .head].contains(request.method) && outgoing?.rate() != nil) {
             machine.rateIsLimited()
         }

@@ -34,8 +34,9 @@ final class Transaction {
     var isQuiet = false
 
     /// The state. Clients read it through the transaction and change it by their calls and results.
-    var machine: TransactionStateMachine
-    var parser = ResponseHeadParser()
+    // Used for each line of a head. The methods of both only change the value itself.
+    @exclusivity(unchecked) var machine: TransactionStateMachine
+    @exclusivity(unchecked) var parser = ResponseHeadParser()
     private(set) var begunAt = MonotonicTime.now()
     /// The trust options of the current exchange.
     private(set) var trust = TrustOptions(policy: .performDefaultEvaluation(validateHost: true))
@@ -209,7 +210,7 @@ final class Transaction {
             task.progress.setPhase(.connecting)
         }
         do throws(TransferError) {
-            guard RequestOptions.protocols.split(separator: ",").contains(Substring(url.scheme)) else {
+            guard RequestOptions.protocols.contains(url.scheme) else {
                 throw TransferError(.protocolNotAllowed, "this version does not support \(url.scheme)")
             }
             var contribution = try client.prepare(request, at: url, of: self)

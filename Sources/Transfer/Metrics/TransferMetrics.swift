@@ -2,17 +2,36 @@ import Curl
 
 /// Measurements of the exchanges of a task, or of a request over all its tasks.
 public struct TransferMetrics: Sendable {
+    // Most transfers consist of one exchange, which needs no memory of its own.
+    private var first: ExchangeMetrics?
+    private var others: [ExchangeMetrics] = []
+
     /// The exchanges in order: one for each request sent, including redirects and challenges, and one for each request
     /// that was served from the cache.
-    public var exchanges: [ExchangeMetrics] = []
+    public var exchanges: [ExchangeMetrics] {
+        get { (first.map { [$0] } ?? []) + others }
+        set {
+            first = newValue.first
+            others = Array(newValue.dropFirst())
+        }
+    }
 
     /// Creates metrics without exchanges.
     public init() {}
 
     /// The exchange that delivered the final response.
-    public var last: ExchangeMetrics? { exchanges.last }
+    public var last: ExchangeMetrics? { others.last ?? first }
     /// The number of exchanges whose response was a redirect.
     public var redirectCount: Int { exchanges.count { $0.status.map(RedirectRule.isRedirect) ?? false } }
+
+    mutating func add(_ exchange: ExchangeMetrics) {
+        if first == nil { first = exchange } else { others.append(exchange) }
+    }
+
+    /// Adds the exchanges of a further attempt.
+    mutating func add(_ attempt: TransferMetrics) {
+        if first == nil { self = attempt } else { others += attempt.exchanges }
+    }
 }
 
 /// Measurements of one request and its response.

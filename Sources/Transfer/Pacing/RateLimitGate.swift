@@ -24,18 +24,18 @@ struct RateLimitGate {
     private var deferred = 0
     /// The connection's identifier in the request's ``SharedTurn``.
     private let id: Int
-    /// The closure called when the connection may use the shared limits.
-    private let wake: () -> Void
+    /// Creates the closure that is called when the connection may use the shared limits. Most connections need none.
+    private let makeWake: () -> () -> Void
     private var ownTicket: TokenBucket.Ticket?
     private var hostTicket: TokenBucket.Ticket?
     private var sessionTicket: TokenBucket.Ticket?
 
     init(
         _ direction: Direction, at origin: (scheme: String, host: String, port: Int), limits: ByteLimits,
-        session: any TaskSession, wake: @escaping () -> Void = {}
+        session: any TaskSession, makeWake: @escaping () -> () -> Void = { {} }
     ) {
         id = limits.line.makeID()
-        self.wake = wake
+        self.makeWake = makeWake
         self.direction = direction
         self.origin = origin
         self.limits = limits
@@ -77,7 +77,7 @@ struct RateLimitGate {
             limits.line.remove(id)
             return 0
         }
-        guard limits.line.enter(id, wake: wake) else {
+        guard limits.line.enter(id, wake: makeWake()) else {
             deferred = bytes
             return ByteLimits.longestRest
         }

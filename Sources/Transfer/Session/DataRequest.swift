@@ -196,7 +196,7 @@ extension Request {
     /// Waits until the request is complete. Cancelling the Swift task cancels the request.
     func completion() async {
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withUnsafeContinuation { continuation in
                 delegate.queue.add(on: .inline) { continuation.resume() }
                 startIfImmediate()
             }

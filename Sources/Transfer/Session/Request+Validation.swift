@@ -26,8 +26,7 @@ extension ValidatedRequest {
     /// `Accept`.
     @discardableResult
     public func validate() -> Self {
-        add(.status(in: 200..<300))
-        add(.contentType(in: Validator.accepted))
+        add(.standard)
         return self
     }
 }

@@ -311,7 +311,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     }
 
     private func startDeadline() {
-        deadline.start(original?.totalTimeout) { [weak self] in self?.expire() }
+        guard let limit = original?.totalTimeout else { return }
+        deadline.start(limit) { [weak self] in self?.expire() }
     }
 
     /// Starts another attempt of a complete request.

@@ -3,7 +3,8 @@
 /// `@unchecked` is safe because the box is modified only while it is uniquely referenced.
 struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
     private final class Box {
-        var value: Value
+        // The box is reached through `CopyOnWrite` only, whose accesses the compiler checks as those of a variable.
+        @exclusivity(unchecked) var value: Value
 
         init(_ value: Value) { self.value = value }
     }

@@ -1,4 +1,5 @@
 import Curl
+public import FoundationEssentials
 import Synchronization
 
 /// The decision on a response whose head was received.
@@ -34,7 +35,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     let body: RequestBody
     let sink: BodySink
     private let currentRun = LoopConfined<any LoopRun>()
-    private let collected = Mutex<[UInt8]>([])
+    private let collected = Mutex(Data())
     private let isHandedOut = Atomic<Bool>(false)
     private let keepsPiece = Atomic<Bool>(false)
 
@@ -52,7 +53,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     public var responseProgress: TransferProgress { core.progress }
 
     /// The response body, once the task is complete; empty if it went elsewhere.
-    public var data: [UInt8] { collected.withLock { $0 } }
+    public var data: Data { collected.withLock { $0 } }
 
     /// Whether bytes of the response have been passed to a consumer and cannot be taken back.
     var hasHandedOut: Bool { isHandedOut.load(ordering: .acquiring) }
@@ -65,7 +66,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     /// Returns whether ``keepPiece()`` was called since the last call of this.
     func takesPiece() -> Bool { keepsPiece.exchange(false, ordering: .acquiringAndReleasing) }
 
-    func setData(_ bytes: [UInt8]) { collected.withLock { $0 = bytes } }
+    func setData(_ data: Data) { collected.withLock { $0 = data } }
 
     func beginRun(on core: LoopCore) -> any LoopRun {
         let run = session.runs.makeRun(for: self, on: core)

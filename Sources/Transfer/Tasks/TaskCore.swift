@@ -74,7 +74,7 @@ final class TaskCore: Sendable {
 
     func setCurrentRequest(_ request: TransferRequest) { mutable.withLock { $0.currentRequest = request } }
     func setResponse(_ head: ResponseHead) { mutable.withLock { $0.response = head } }
-    func add(_ metrics: ExchangeMetrics) { mutable.withLock { $0.metrics.exchanges.append(metrics) } }
+    func add(_ metrics: ExchangeMetrics) { mutable.withLock { $0.metrics.add(metrics) } }
 
     func resume() -> TaskLife.Resumption { mutable.withLock { $0.life.resume() } }
     func suspend() -> Bool { mutable.withLock { $0.life.suspend() } }

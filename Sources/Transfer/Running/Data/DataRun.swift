@@ -1,4 +1,5 @@
 import Curl
+import FoundationEssentials
 import HTTPTypes
 
 /// The execution of a data or upload task on its loop.
@@ -10,7 +11,7 @@ final class DataRun: LoopRun, TransactionClient {
     private let outgoing: OutgoingBody
 
     private var head: ResponseHead?
-    private var collected: [UInt8] = []
+    private var collected = Data()
     private var received: Int64 = 0
     /// Whether the session's delegate has seen the piece of the body that is about to be kept.
     private var hasShown = false
@@ -54,7 +55,7 @@ final class DataRun: LoopRun, TransactionClient {
         _ request: TransferRequest, at url: CurlURL, of transaction: Transaction
     ) throws(TransferError) -> Transaction.Contribution {
         head = nil
-        collected = []
+        collected = Data()
         received = 0
         hasShown = false
         stopDiscardTimer()
@@ -133,7 +134,7 @@ final class DataRun: LoopRun, TransactionClient {
 
     /// Stores a complete response if permitted, and completes the task.
     private func keep(_ head: ResponseHead, _ caching: CachedExchange) {
-        let proposal = isCollected ? caching.proposal(for: head, body: collected) : nil
+        let proposal = isCollected ? caching.proposal(for: head, body: Array(collected)) : nil
         let (delegate, task) = (session.callbacks, task)
         guard let proposal, delegate.decidesCaching(of: task) else {
             caching.keep(proposal, of: head)

@@ -1,4 +1,5 @@
 import Curl
+import FoundationEssentials
 
 /// The execution of a data task that reads a file from a file server, into memory or to the caller as it arrives.
 ///
@@ -10,7 +11,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     private let session: any TaskSession
     private unowned let core: LoopCore
 
-    private var collected: [UInt8] = []
+    private var collected = Data()
     private var received: Int64 = 0
     private var size: Int64?
 

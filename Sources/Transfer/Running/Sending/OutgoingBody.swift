@@ -17,6 +17,8 @@ final class OutgoingBody {
     private unowned let core: LoopCore
     /// The length in bytes up to which a body is sent without asking the server first (RFC 9110, section 10.1.1).
     private static let smallBody: Int64 = 1 << 20
+    /// The limits of libcurl's send buffer in bytes. The lower one is libcurl's own.
+    private static let (smallestBuffer, largestBuffer): (Int64, Int64) = (16 << 10, 256 << 10)
     /// The transaction that sends the body; paused while a stream has no bytes.
     private weak var transaction: Transaction?
     /// The number of times that sending of the body was started.
@@ -34,6 +36,8 @@ final class OutgoingBody {
         self.core = core
         progress = (task as? UploadTask)?.progress
         sender = BodySender(body)
+        // Weak references are not made for nothing: they slow down every later use of the object.
+        if case .none = body { return }
         let reference = LoopReference(self, on: core)
         sender.moreToSend = { reference.perform { $0.transaction?.resume(.source) } }
     }
@@ -54,10 +58,12 @@ final class OutgoingBody {
     func prepare(
         _ request: TransferRequest, of transaction: Transaction, _ contribution: inout Transaction.Contribution
     ) throws(TransferError) {
-        self.transaction = transaction
         head = nil
         isPresent = carriesBody(request)
-        if isPresent { try begin() }
+        if isPresent {
+            self.transaction = transaction
+            try begin()
+        }
         contribution.sendsBody = isPresent
         if isPresent, request.method == .post, !SentFields.names(.contentType, request, task.session.configuration) {
             contribution.fields.append("Content-Type: application/octet-stream")
@@ -77,7 +83,8 @@ final class OutgoingBody {
             if isPresent {
                 try exchange.easy.set(.upload, to: true)
                 try exchange.easy.set(.uploadSize, to: length ?? -1)
-                try exchange.easy.set(.uploadBufferSize, to: 256 * 1024)
+                let room = length.map { min($0, Self.largestBuffer) } ?? Self.largestBuffer
+                try exchange.easy.set(.uploadBufferSize, to: Int(max(room, Self.smallestBuffer)))
                 if method != "PUT" { try exchange.easy.set(.method, to: method) }
             } else if method == "HEAD" {
                 try exchange.easy.set(.noBody, to: true)

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
-import _NIOFileSystem
 import Workload
+import _NIOFileSystem
 
 @main
 struct WithAsyncHTTPClient: Client {

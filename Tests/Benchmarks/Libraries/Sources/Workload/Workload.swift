@@ -64,7 +64,9 @@ public enum Workload {
     }
 
     private static func usage() -> Never {
-        fail("usage: get URL COUNT SIZE | download URL FILE | upload URL COUNT SIZE | upload-file URL COUNT FILE", status: 64)
+        fail(
+            "usage: get URL COUNT SIZE | download URL FILE | upload URL COUNT SIZE | upload-file URL COUNT FILE",
+            status: 64)
     }
 
     private static func fail(_ text: String, status: Int32) -> Never {
