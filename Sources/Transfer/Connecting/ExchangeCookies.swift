@@ -10,7 +10,8 @@ struct ExchangeCookies {
     static let maximumLength = 8190
 
     private let storage: CookieStorage
-    let origin: CookieOrigin
+    private let request: TransferRequest
+    private let url: CurlURL
     /// Whether stored cookies are sent. Otherwise the request sets its own `Cookie` field or the session sends none.
     private let sendsStored: Bool
 
@@ -20,17 +21,23 @@ struct ExchangeCookies {
     init?(of request: TransferRequest, at url: CurlURL, _ configuration: SessionConfiguration) {
         guard let storage = request.cookies ?? configuration.cookieStorage else { return nil }
         self.storage = storage
-        let host = Self.host(of: request, at: url)
-        // Plain connections to the local host count as secure, as they do for libcurl and browsers.
-        let isLocal = host == "localhost" || host == "127.0.0.1" || host == "::1"
-        origin = CookieOrigin(host: host, path: url.path, isSecure: url.scheme == "https" || isLocal)
+        self.request = request
+        self.url = url
         // RFC 6265 (section 5.4) permits one `Cookie` field.
         sendsStored = configuration.httpShouldSetCookies && !SentFields.names(.cookie, request, configuration)
     }
 
+    /// The origin of the cookies. Most exchanges have none, and do not need it.
+    var origin: CookieOrigin {
+        let host = Self.host(of: request, at: url)
+        // Plain connections to the local host count as secure, as they do for libcurl and browsers.
+        let isLocal = host == "localhost" || host == "127.0.0.1" || host == "::1"
+        return CookieOrigin(host: host, path: url.path, isSecure: url.scheme == "https" || isLocal)
+    }
+
     /// Returns the `Cookie` field line with the stored cookies; `nil` if there are none (RFC 6265, section 5.4).
     func fieldLine() -> String? {
-        guard sendsStored else { return nil }
+        guard sendsStored, !storage.isEmpty else { return nil }
         var line = "Cookie:"
         var separator = " "
         for cookie in storage.cookies(for: origin, now: Int64(time(nil))).prefix(Self.maximumCount) {
@@ -44,7 +51,8 @@ struct ExchangeCookies {
 
     /// Stores the cookies that a response sets.
     func receive(_ head: ResponseHead) {
-        storage.receive(head.values(of: "set-cookie"), from: origin, now: Int64(time(nil)))
+        let fields = head.values(of: "set-cookie")
+        if !fields.isEmpty { storage.receive(fields, from: origin, now: Int64(time(nil))) }
     }
 
     private static let hostField = HTTPField.Name("Host")

@@ -2,7 +2,9 @@ import Curl
 
 /// The names that must be resolved before libcurl connects. Otherwise libcurl would resolve them itself, without the
 /// session's resolver and without an address check.
-struct RouteLookup {
+///
+/// Used on the loop's thread only.
+final class RouteLookup {
     /// The host that libcurl connects to: the server, or the proxy in front of it.
     let peer: (host: String, port: Int)
     private let hosts: [(host: String, port: Int)]
@@ -49,7 +51,7 @@ struct RouteLookup {
     /// Records the addresses of ``next``.
     ///
     /// - Throws: an error if the proxy would be given only addresses in denied networks.
-    mutating func found(_ found: [String]) throws(TransferError) {
+    func found(_ found: [String]) throws(TransferError) {
         guard addresses.count < hosts.count else { return }
         let isPeer = addresses.isEmpty
         addresses.append(

@@ -36,6 +36,8 @@ public final class CookieStorage: Sendable {
     /// All cookies, including expired ones, in the order in which they were stored.
     public var cookies: [Cookie] { table.withLock { $0.cookies } }
 
+    var isEmpty: Bool { table.withLock { $0.isEmpty } }
+
     /// Stores a cookie. It replaces the cookie of the same name, domain and path.
     public func set(_ cookie: Cookie) { table.withLock { $0.set(cookie) } }
 

@@ -26,6 +26,7 @@ struct CookieTable {
     /// The cookies by domain, so that a lookup searches only the domains of its host.
     private var domains: [String: [Key: Entry]] = [:]
     private var count = 0
+    var isEmpty: Bool { count == 0 }
     private var stored: UInt64 = 0
 
     subscript(key: Key) -> Cookie? { domains[key.domain]?[key]?.cookie }

@@ -73,7 +73,6 @@ final class ExchangeLauncher {
     private func lookUp(
         _ route: RouteLookup, _ plan: Plan, _ handler: any ExchangeHandler, _ failed: @escaping (TransferError) -> Void
     ) throws(TransferError) {
-        var route = route
         while let host = route.next {
             guard let known = session.resolver.cached(host) else {
                 return ask(for: host, on: route, plan, handler, failed)
@@ -93,7 +92,6 @@ final class ExchangeLauncher {
             do throws(TransferError) {
                 switch answer {
                 case .success(let addresses):
-                    var route = route
                     try route.found(addresses)
                     try lookUp(route, plan, handler, failed)
                 case .failure(let failure): throw Self.error(failure, host: host, for: plan.url.host)
