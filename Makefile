@@ -146,6 +146,7 @@ bench: setup-bench release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/rates.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/together.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/connections.sh
+	@SWIFT='$(SWIFT)' RUNS='$(RUNS)' Tests/Benchmarks/libraries.sh
 
 docs: setup
 	@SWIFT='$(SWIFT)' Tests/Documentation/docs.sh

@@ -39,7 +39,7 @@ fail() {
     exit 1
 }
 
-swift build --ignore-lock -c release --static-swift-stdlib --package-path Tests/Benchmarks/Libraries \
+"${SWIFT:-swift}" build --ignore-lock -c release --static-swift-stdlib --package-path Tests/Benchmarks/Libraries \
     --scratch-path "${LIBRARIES_BUILD:-.build-libraries}" --quiet
 bin=$(cd "${LIBRARIES_BUILD:-.build-libraries}/release" && pwd)
 
