@@ -1,3 +1,4 @@
+import CCurl
 import Testing
 
 @testable import Curl
@@ -129,5 +130,65 @@ struct CurlURLTests {
     @Test("user and password may contain characters beyond ASCII")
     func encodedUserInformation() throws {
         #expect(try CurlURL("ftp://ü:p w@h/f").text == "ftp://%C3%BC:p%20w@h/f")
+    }
+
+    // MARK: The text
+
+    @Test("the text of a URL is what libcurl itself makes of it")
+    func textOfLibcurl() throws {
+        let schemes = ["http", "HTTPS", "ftp", "sftp", "file"]
+        let users = ["", "u@", "u:p@", ":p@", "@", "a%40b:c@"]
+        let hosts = ["h", "H.Example", "127.0.0.1", "0x7f.1", "[::1]", "[fe80::1%25eth0]", "a%41b", ""]
+        let ports = ["", ":", ":80", ":443", ":8080"]
+        let paths = ["", "/", "/a/../b", "//", "/a%2fb", "/@", "/a?", "/a?b=c&d", "?q", "/?q?r", "/a#f", "#f", "/|"]
+        var count = 0
+        for scheme in schemes {
+            for user in users {
+                for host in hosts {
+                    for port in ports {
+                        for path in paths {
+                            if try check("\(scheme)://\(user)\(host)\(port)\(path)") { count += 1 }
+                        }
+                    }
+                }
+            }
+        }
+        let base = try CurlURL("http://u:p@h:8080/a/b?c")
+        for reference in ["d", "/d", "?d", "//k/l", "../e#f", "http://k", "https://v@k:1/"] {
+            #expect(try check(reference, relativeTo: base))
+        }
+        #expect(count > 5_000)
+    }
+
+    /// Returns whether the text is a URL.
+    private func check(_ text: String, relativeTo base: CurlURL? = nil) throws -> Bool {
+        let handle = try CurlURLHandle()
+        do {
+            if let base { try handle.set(CURLUPART_URL, to: base.text) }
+            try handle.set(CURLUPART_URL, to: text)
+            try handle.remove(CURLUPART_FRAGMENT)
+        } catch {
+            #expect(throws: CurlError.self) { try CurlURL(text, relativeTo: base) }
+            return false
+        }
+        // A URL without a port, such as that of a file, is refused, although libcurl prints it.
+        guard let url = try? CurlURL(text, relativeTo: base) else { return false }
+        #expect(url.text == handle.part(CURLUPART_URL), "\(text)")
+        return true
+    }
+
+    @Test("a text that counts as encoded is not changed by the encoding, for each ASCII character in each part")
+    func encodedCharacters() {
+        for byte in UInt8(0)..<128 {
+            let character = String(decoding: [byte], as: UTF8.self)
+            for text in [
+                "http://u\(character)@h/", "http://h/p\(character)p", "http://h/?q\(character)q",
+                "http://h/#f\(character)f",
+            ] {
+                if CurlURL.isPercentEncoded(text) { #expect(CurlURL.percentEncoded(text) == text, "\(text)") }
+            }
+        }
+        #expect(
+            !CurlURL.isPercentEncoded("http://h/ä") && CurlURL.isPercentEncoded("http://h/~a-Z_9!$&()*+,;=:@/?%20#[]"))
     }
 }

@@ -145,4 +145,27 @@ struct ResponseHeadTests {
         #expect(head(200, ["Content-Encoding: identity"]).contentCoding == nil)
         #expect(head(200).contentCoding == nil)
     }
+
+    @Test("a status line may have several spaces between its words")
+    func spaces() {
+        let head = whole(["HTTP/1.1   204   No  Content\r\n", "\r\n"])
+        #expect(head?.status == 204 && head?.version == "1.1" && head?.reason == "No  Content")
+    }
+
+    @Test(
+        "a length is digits alone, within 64 bits",
+        arguments: [
+            ("5", 5), (" 5 ", 5), ("\t005\r", 5), ("9223372036854775807", Int64.max), ("9223372036854775808", nil),
+            ("", nil), ("+5", nil), ("-5", nil), ("5 6", nil), ("5,5", nil), ("0x5", nil), ("５", nil),
+        ])
+    func lengths(text: String, length: Int64?) {
+        #expect(head(200, ["Content-Length:\(text)"]).contentLength == length)
+    }
+
+    @Test("a field is found in any line, the last one and one without a line feed too")
+    func anyLine() {
+        let head = head(200, ["A: 1", "", ":", "AB: 2", "b: 3"])
+        #expect(head.value(of: "a") == "1" && head.value(of: "ab") == "2" && head.value(of: "B") == "3")
+        #expect(head.value(of: "c") == nil)
+    }
 }
