@@ -142,11 +142,18 @@ public struct ResponseHead: Sendable {
     /// return into a hyphen.
     private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
-    fileprivate static func text<Bytes: BidirectionalCollection<UInt8>>(_ line: Bytes) -> String
+    /// Returns a value without the white space around it and the line ending.
+    private static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ value: Bytes) -> Bytes
     where Bytes.SubSequence == Bytes {
-        var bytes = line
+        var bytes = value
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
         while let last = bytes.last, last == 0x20 || last == 0x09 || last == 0x0D { bytes.removeLast() }
+        return bytes
+    }
+
+    fileprivate static func text<Bytes: BidirectionalCollection<UInt8>>(_ line: Bytes) -> String
+    where Bytes.SubSequence == Bytes {
+        let bytes = trimmed(line)
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         // ISO-8859-1, the former encoding of field values (RFC 9110, section 5.5).
         return String(String.UnicodeScalarView(bytes.lazy.map { Unicode.Scalar($0) }))
@@ -156,7 +163,7 @@ public struct ResponseHead: Sendable {
     public var contentLength: Int64? {
         var length: Int64?
         forEachValue(of: "content-length") { value in
-            length = Int64(digits: FieldText.trimmed(value.dropLast(value.last == 0x0D ? 1 : 0)))
+            length = Int64(digits: Self.trimmed(value))
             return false
         }
         return length
