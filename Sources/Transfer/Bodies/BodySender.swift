@@ -101,7 +101,10 @@ final class BodySender {
     }
 
     private func pull(into space: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int? {
-        switch pump?.read(into: space) {
+        // A read must not end exactly at the announced length: libcurl would ask for no more, and a longer stream would
+        // go unnoticed.
+        let endsAtLength = space.count > 1 && length == sent + Int64(space.count)
+        switch pump?.read(into: endsAtLength ? UnsafeMutableRawBufferPointer(rebasing: space.dropLast()) : space) {
         case .bytes(let count):
             if let length, count == 0 ? sent < length : sent + Int64(count) > length {
                 throw TransferError(

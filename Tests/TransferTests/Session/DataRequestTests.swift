@@ -393,6 +393,22 @@ struct DataRequestTests {
         #expect(server.requests().allSatisfy { $0.body.count < 20_000 })
     }
 
+    @Test(
+        "a stream longer than it said fails the request, also if its length is that of libcurl's buffer",
+        .timeLimit(.minutes(1)), arguments: [16 << 10, 64 << 10, 256 << 10, 512 << 10])
+    func longStream(length: Int) async throws {
+        let server = try ScriptedServer(["/in": [.status(201)]])
+        let body = BodyStream(length: Int64(length)) {
+            AsyncStream<[UInt8]> { continuation in
+                continuation.yield([UInt8](repeating: 1, count: length + 1))
+                continuation.finish()
+            }
+        }
+        let request = TransferRequest(url: server.url("/in"), method: .put)
+        #expect(await manager.upload(.stream(body), with: request).outcome.error?.code == .bodyStreamFailed)
+        #expect(server.requests().allSatisfy { $0.body.count < length })
+    }
+
     @Test("parameters go into the query or the body, and a URL that is none arrives through the handlers")
     func parameters() async throws {
         let server = try ScriptedServer([
