@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import Glibc
 
 /// A file to be sent. It is opened once, so that all data comes from this file, and changes to it are detected.
@@ -31,6 +32,9 @@ public final class UploadSource: Sendable {
 
     /// Opens a regular file; anything else is refused, and a FIFO does not block the call.
     public convenience init(path: String) throws(TransferError) {
+        guard !path.utf8.contains(0) else {
+            throw TransferError(.invalidRequest, "a path contains a NUL byte, where the system would cut it")
+        }
         let raw = open(path, Self.flags)
         guard raw >= 0 else {
             if errno == ENOENT || errno == ENOTDIR {
@@ -39,6 +43,17 @@ public final class UploadSource: Sendable {
             throw .file(errno, doing: "open \(path)")
         }
         try self.init(FileDescriptorOwner(raw), path: path)
+    }
+
+    /// Opens the regular file at a URL of the scheme `file`.
+    ///
+    /// - Throws: ``TransferError/Code/invalidRequest`` for a URL of another scheme, and the errors of ``init(path:)``.
+    public convenience init(_ file: URL) throws(TransferError) {
+        guard file.isFileURL else {
+            throw TransferError(
+                .invalidRequest, "\(URLRedaction.redact(file.absoluteString)) is not the URL of a file")
+        }
+        try self.init(path: file.path(percentEncoded: false))
     }
 
     /// Opens the file found by a path walk, even if its path now leads elsewhere.

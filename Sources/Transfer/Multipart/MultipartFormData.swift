@@ -67,17 +67,20 @@ public struct MultipartFormData: Sendable {
         fileAt path: String, name: String, fileName: String? = nil, mimeType: String? = nil
     ) {
         attempt { () throws(TransferError) in
-            guard !path.utf8.contains(0) else {
-                throw TransferError(.invalidRequest, "a path contains a NUL byte, where the system would cut it")
-            }
-            let source = try UploadSource(path: path)
-            let lastName = path.utf8.split(separator: UInt8(ascii: "/")).last.map {
-                String(decoding: $0, as: UTF8.self)
-            }
-            return try MultipartPart(
-                name: name, fileName: fileName ?? lastName, mimeType: mimeType, length: source.identity.size,
-                body: .file(source))
+            try Self.part(try UploadSource(path: path), at: path, name: name, fileName: fileName, mimeType: mimeType)
         }
+    }
+
+    /// Returns the part of a file.
+    ///
+    /// - Parameter path: the file's path, whose last component is the default of `fileName`.
+    static func part(
+        _ source: UploadSource, at path: String, name: String, fileName: String?, mimeType: String?
+    ) throws(TransferError) -> MultipartPart {
+        let lastName = path.utf8.split(separator: UInt8(ascii: "/")).last.map { String(decoding: $0, as: UTF8.self) }
+        return try MultipartPart(
+            name: name, fileName: fileName ?? lastName, mimeType: mimeType, length: source.identity.size,
+            body: .file(source))
     }
 
     /// Adds a file that is open already.
@@ -115,7 +118,7 @@ public struct MultipartFormData: Sendable {
         }
     }
 
-    private mutating func attempt(_ make: () throws(TransferError) -> MultipartPart) {
+    mutating func attempt(_ make: () throws(TransferError) -> MultipartPart) {
         guard failure == nil else { return }
         do throws(TransferError) {
             let part = try make()
