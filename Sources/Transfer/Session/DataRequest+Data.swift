@@ -1,6 +1,13 @@
 public import FoundationEssentials
 
 extension DataRequest {
+    /// The body, once the request is complete; the same as ``value``.
+    ///
+    /// - Throws: the reason why there is none.
+    public var data: Data {
+        get async throws(TransferError) { try await value }
+    }
+
     /// Passes the body to `closure` piece by piece as `Data`, on an event loop's thread, which the closure must not
     /// block. The body is then not kept, and an attempt that fails after the first piece is not retried.
     @_disfavoredOverload

@@ -40,6 +40,17 @@ struct DataOverloadsTests {
         #expect(received.withLock { $0 } == Data("abc".utf8))
     }
 
+    @Test("a body is awaited as data by either name, and its failure is thrown")
+    func awaitedBody() async throws {
+        let server = try ScriptedServer(["/s": [.status(200, body: "abc")], "/e": [.status(204)], "/x": [.status(404)]])
+        let manager = try SessionManager(configuration: .test())
+        let request = manager.request(server.url("/s"))
+        #expect(try await request.data == Data("abc".utf8))
+        #expect(try await request.data == request.value)
+        #expect(try await manager.request(server.url("/e")).data.isEmpty)
+        await #expect(throws: TransferError.self) { try await manager.request(server.url("/x")).validate().data }
+    }
+
     @Test("forms, encoded requests and framed files take and return data")
     func formsAndEncodings() throws {
         var forms = (MultipartFormData(), MultipartFormData())
