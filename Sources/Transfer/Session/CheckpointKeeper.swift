@@ -170,4 +170,26 @@ extension SessionManager {
     ) -> DownloadRequest {
         download(request, to: .path(path, options: options), resumeDataFile: resumeDataFile)
     }
+
+    /// Downloads a file with a known digest to a path, and keeps its resume data in `resumeDataFile`; see
+    /// ``download(_:to:resumeDataFile:)``.
+    ///
+    ///     let resumeDataFile = ResumeDataFile(path: "/var/lib/app/image.resume")
+    ///     let image = try await manager.download(
+    ///         url, to: "/srv/image.iso", digest: .sha256("9f86…"), resumeDataFile: resumeDataFile
+    ///     ).value
+    ///
+    /// - Parameters:
+    ///   - request: the request to send. Resume data of another URL are not used, and their part file is removed.
+    ///   - path: the file's final path, absolute or relative to the process's directory.
+    ///   - options: permitted changes to the file system.
+    ///   - digest: the required digest; see ``DownloadDestination/digest``.
+    ///   - resumeDataFile: the file with the resume data, which need not exist.
+    public func download(
+        _ request: some RequestConvertible, to path: String, options: DownloadDestination.Options = [],
+        digest: FileDigest, resumeDataFile: ResumeDataFile
+    ) -> DownloadRequest {
+        download(
+            request, to: .path(path, options: options).verified(by: digest), resumeDataFile: resumeDataFile)
+    }
 }

@@ -68,6 +68,24 @@ struct ResumeDataFileTests {
         #expect(TemporaryDirectory.names(beneath: place.path) == ["f"])
     }
 
+    @Test("a digest, a path and a file of resume data are given in one call", arguments: [true, false])
+    func verified(isRight: Bool) async throws {
+        let server = try ScriptedServer(["/f": [.serveThenCut(resource, after: 2 << 20), .serve(resource)]])
+        let (manager, url) = (try manager(), server.url("/f"))
+        let digest = isRight ? sha256(of: resource) : .sha256(String(repeating: "0", count: 64))
+        let broken = await manager.download(url, to: place.file("f"), digest: digest, resumeDataFile: file).outcome
+        #expect(broken.error != nil && broken.resumeData != nil)
+        let done = await manager.download(url, to: place.file("f"), digest: digest, resumeDataFile: file).outcome
+        #expect(server.requests().last?.header("range") != nil)
+        if isRight {
+            #expect(done.file?.isVerified == true)
+            #expect(TemporaryDirectory.names(beneath: place.path) == ["f"])
+        } else {
+            #expect(done.error?.code == .checksumMismatch)
+            #expect(!TemporaryDirectory.names(beneath: place.path).contains("f"))
+        }
+    }
+
     @Test("during a download the file is renewed at each checkpoint")
     func renewed() async throws {
         let server = try ScriptedServer([
