@@ -78,6 +78,9 @@ extension HTTPHeader {
     /// Returns an `Authorization` field with a bearer token (RFC 6750, section 2.1).
     public static func authorization(bearer token: String) -> HTTPHeader { authorization("Bearer \(token)") }
 
+    /// Returns an `Authorization` field with a bearer token; the same as ``authorization(bearer:)``.
+    public static func authorization(bearerToken: String) -> HTTPHeader { authorization(bearer: bearerToken) }
+
     /// Returns an `Authorization` field of the Basic scheme (RFC 7617).
     ///
     /// The field fails the request if the scheme cannot encode the user name or password; see
@@ -89,6 +92,11 @@ extension HTTPHeader {
                 refusal: "the Basic scheme permits no colon in a user name, and no control characters")
         }
         return authorization(value)
+    }
+
+    /// Returns an `Authorization` field of the Basic scheme; the same as ``authorization(user:password:)``.
+    public static func authorization(username: String, password: String) -> HTTPHeader {
+        authorization(user: username, password: password)
     }
 
     /// Returns a `Cache-Control` field (RFC 9111, section 5.2).

@@ -5,6 +5,8 @@ public struct JSONEncoding: ParameterEncoding {
 
     /// The encoding with sorted names on one line.
     public static let `default` = JSONEncoding()
+    /// The encoding with sorted names and each value on its own line.
+    public static let prettyPrinted = JSONEncoding(isPretty: true)
 
     /// Whether names are sorted, so that equal parameters give equal bytes. Otherwise their order differs between
     /// processes.

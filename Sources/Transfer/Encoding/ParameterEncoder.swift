@@ -14,6 +14,9 @@ public protocol ParameterEncoder: Sendable {
 /// An encoder of parameters as JSON in the body, whatever the method. The parameters may be of any type: an array or a
 /// single value too.
 public struct JSONParameterEncoder: ParameterEncoder {
+    /// The encoder of JSON on one line, with sorted names; the same as `JSONParameterEncoder()`.
+    public static let `default` = JSONParameterEncoder()
+
     private let makeEncoder: @Sendable () -> JSONEncoder
 
     /// Creates an encoder of JSON on one line, with sorted names, so that equal parameters give equal bytes.
@@ -62,6 +65,9 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
         /// Text such as `2025-01-31T08:00:00Z` (RFC 3339, section 5.6), in whole seconds.
         case iso8601
     }
+
+    /// The encoder with the default rules of ``URLEncoding``; the same as `URLEncodedFormParameterEncoder()`.
+    public static let `default` = URLEncodedFormParameterEncoder()
 
     /// The place and the form of the pairs.
     public var encoding: URLEncoding

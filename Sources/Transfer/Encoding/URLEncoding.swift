@@ -37,6 +37,13 @@ public struct URLEncoding: ParameterEncoding {
     /// The body's `Content-Type`, unless the request sets its own.
     public static let contentType = "application/x-www-form-urlencoded; charset=utf-8"
 
+    /// The encoding whose place the method decides; the same as `URLEncoding()`.
+    public static let `default` = URLEncoding()
+    /// The encoding into the URL's query.
+    public static let queryString = URLEncoding(destination: .queryString)
+    /// The encoding into the body.
+    public static let httpBody = URLEncoding(destination: .httpBody)
+
     /// The place of the pairs in the request.
     public var destination: Destination
     /// The naming of array elements.

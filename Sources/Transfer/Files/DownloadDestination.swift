@@ -1,5 +1,3 @@
-public import FoundationEssentials
-
 /// The destination of a download's file: a path, a directory in which the server may name the file, or the result of a
 /// closure that receives the response's head.
 ///
@@ -59,19 +57,6 @@ public struct DownloadDestination: Sendable {
         var destination = self
         destination.digest = digest
         return destination
-    }
-
-    /// Returns a destination at a file URL.
-    ///
-    /// - Parameters:
-    ///   - url: a URL of the scheme `file`; any other fails the request with ``TransferError/Code/pathNotAllowed``.
-    ///   - options: the permitted changes to the file system.
-    public static func file(_ url: URL, options: Options = []) -> DownloadDestination {
-        guard url.isFileURL else {
-            return DownloadDestination(
-                .impossible(TransferError(.pathNotAllowed, "the destination must be a file URL")))
-        }
-        return path(url.path(percentEncoded: false), options: options)
     }
 
     /// Returns a destination in `directory`. The file is named by the server's suggestion (`Content-Disposition`, RFC

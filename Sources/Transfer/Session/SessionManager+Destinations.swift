@@ -44,6 +44,18 @@ extension SessionManager {
         download(request, to: DownloadDestination(decide))
     }
 
+    /// Returns a request to download a file whose place a closure decides as a file URL.
+    ///
+    /// - Parameters:
+    ///   - request: the request to send.
+    ///   - decide: decides the place; see ``DownloadDestination/DecideURL``.
+    @_disfavoredOverload
+    public func download(
+        _ request: some RequestConvertible, to decide: @escaping DownloadDestination.DecideURL
+    ) -> DownloadRequest {
+        download(request, to: DownloadDestination(decide))
+    }
+
     /// Returns a request to download a file with a known digest.
     ///
     ///     let file = try await manager.download(url, to: "/srv/image.iso", digest: .sha256("9f86…")).value
