@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import HTTPTypes
 public import Transfer
 
@@ -43,11 +44,40 @@ extension StubResult {
     /// Returns a response with JSON (RFC 8259).
     ///
     /// - Parameters:
-    ///   - text: the JSON text.
+    ///   - text: the JSON text. A string as a JSON value is in quotation marks: `.json(#""text""#)`.
     ///   - status: the status code.
     ///   - fields: the header fields. They take precedence over those of the body.
     public static func json(_ text: String, status: Int = 200, fields: HTTPFields = [:]) -> StubResult {
         data(Array(text.utf8), type: "application/json", status: status, fields: fields)
+    }
+
+    /// Returns a response with a value as JSON (RFC 8259).
+    ///
+    ///     stub.on("GET", "https://api.example.org/users") { _ in .json([User(name: "Ada")]) }
+    ///
+    /// - Parameters:
+    ///   - value: the value. A `String` is JSON text already; see ``json(_:status:fields:)``.
+    ///   - status: the status code.
+    ///   - fields: the header fields. They take precedence over those of the body.
+    ///   - encoder: encodes the value; `nil` for JSON on one line, with sorted names.
+    /// - Returns: ``StubResult/failure(_:)`` with ``TransferError/Code/invalidRequest`` if the value cannot be encoded.
+    public static func json(
+        _ value: some Encodable, status: Int = 200, fields: HTTPFields = [:], encoder: JSONEncoder? = nil
+    ) -> StubResult {
+        do {
+            let body = try (encoder ?? Self.encoder()).encode(value)
+            return data(Array(body), type: "application/json", status: status, fields: fields)
+        } catch {
+            return .failure(
+                TransferError(
+                    .invalidRequest, "the value of the stub cannot be encoded as JSON: \(error)", underlying: error))
+        }
+    }
+
+    private static func encoder() -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
     }
 
     /// Returns a redirect (RFC 9110, section 15.4).

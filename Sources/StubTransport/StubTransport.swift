@@ -5,12 +5,13 @@ public import Transfer
 /// A substitute for HTTP servers in tests of code that uses `Transfer`. No name is resolved and no connection is made.
 ///
 ///     let stub = StubTransport()
-///     stub.on("GET", "https://api.example.org/users") { request in .json(#"[{"name": "Ada"}]"#) }
+///     stub.on("GET", "https://api.example.org/users") { _ in .json([User(name: "Ada")]) }
 ///
 ///     var configuration = SessionConfiguration()
 ///     configuration.transportStub = stub
 ///     let manager = try SessionManager(configuration: configuration)
 ///     let users = try await manager.request("https://api.example.org/users").decoded(as: [User].self)
+///     #expect(stub.requests("GET", "https://api.example.org/users").count == 1)
 ///
 /// Redirects, challenges, cookies, the cache, validation, retries and the resumption of downloads work as with a
 /// server. A request for which there is no rule fails with ``TransferError/Code/invalidRequest``, or goes to the
@@ -53,9 +54,19 @@ public final class StubTransport: TransportStub {
 
     /// Adds a rule. Of several rules that match a request, the one added last applies.
     ///
+    /// | URL of the rule | matches |
+    /// |---|---|
+    /// | `https://host/path` or `https://host/path?*` | this path with any query, and without one |
+    /// | `https://host/path?page=2` | exactly this query; the order of its pairs counts |
+    /// | `https://host/path?*page=2*` | a query that contains `page=2` |
+    /// | `https://host/path?` | this path without a query |
+    /// | `https://host/*/photo`, `https://*.host/*`, `*` | any text in place of each `*`, also with slashes |
+    ///
+    /// Notations of one URL are equal: `HTTPS://Host:443` and `https://host/`. Fragments do not count.
+    ///
     /// - Parameters:
     ///   - method: the method, such as `GET`; `nil` for any method.
-    ///   - url: an absolute URL. A `*` stands for any text. Without a query, it matches every query.
+    ///   - url: an absolute URL, in which a `*` stands for any text.
     ///   - handler: returns the result, such as `.json("[]")`. It may wait.
     @discardableResult
     public func on(_ method: String?, _ url: String, _ handler: @escaping Handler) -> Self {
@@ -69,7 +80,7 @@ public final class StubTransport: TransportStub {
     ///
     /// - Parameters:
     ///   - method: the method, such as `GET`; `nil` for any method.
-    ///   - url: an absolute URL. A `*` stands for any text. Without a query, it matches every query.
+    ///   - url: an absolute URL, as in ``on(_:_:_:)``.
     ///   - results: the results in order. Without any, the request fails as one without a rule does.
     @discardableResult
     public func on(_ method: String?, _ url: String, inOrder results: [StubResult]) -> Self {

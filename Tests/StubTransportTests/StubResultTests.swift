@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPTypes
 import StubTransport
 import Testing
@@ -23,6 +24,37 @@ struct StubResultTests {
         #expect(own.head.contentLength == 9)
         let chunked = try response(.data([1], fields: [.transferEncoding: "chunked"]))
         #expect(chunked.head.contentLength == nil)
+    }
+
+    private struct User: Encodable {
+        var name = "Ada"
+        var homePage = "https://a.example/"
+    }
+
+    @Test("a value is encoded as JSON, and a text is JSON already")
+    func values() throws {
+        let user = try response(.json([User()], status: 201, fields: [.eTag: "\"1\""]))
+        #expect(String(decoding: user.body, as: UTF8.self) == #"[{"homePage":"https://a.example/","name":"Ada"}]"#)
+        #expect(user.head.status == 201 && user.head.headerFields[.eTag] == "\"1\"")
+        #expect(user.head.headerFields[.contentType] == "application/json")
+        #expect(user.head.contentLength == Int64(user.body.count))
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        let snake = try response(.json(User(), encoder: encoder))
+        #expect(String(decoding: snake.body, as: UTF8.self).contains("home_page"))
+        let dictionary = try response(.json(["a": 1]))
+        #expect(dictionary.body == Array(#"{"a":1}"#.utf8))
+        let text = "[]"
+        #expect(try response(.json(text)).body == Array("[]".utf8))
+    }
+
+    @Test("a value that JSON cannot represent is a failure")
+    func failedEncoding() {
+        guard case .failure(let error) = StubResult.json(Double.infinity) else {
+            Issue.record("an infinite number became JSON")
+            return
+        }
+        #expect(error.code == .invalidRequest && error.underlying is EncodingError)
     }
 
     @Test("a changed result is delayed and breaks; results without a response stay")
