@@ -19,6 +19,8 @@ final class FormBody: Sendable {
     private let threshold: Int64
     private let directory: String
     private let make: @Sendable () -> MultipartFormData
+    /// The form, if it exists before the request starts.
+    private let known: MultipartFormData?
 
     /// Threads for encoding. Reading files and streams may be slow, so these threads do no other work.
     private static let threads = WorkerThreads(name: "dld-form", limit: 4)
@@ -27,6 +29,14 @@ final class FormBody: Sendable {
     init(threshold: Int64, temporaryDirectory: String?, make: @escaping @Sendable () -> MultipartFormData) {
         self.threshold = threshold
         self.make = make
+        known = nil
+        directory = temporaryDirectory ?? Self.temporaryDirectory
+    }
+
+    init(_ form: MultipartFormData, threshold: Int64, temporaryDirectory: String?) {
+        self.threshold = threshold
+        make = { form }
+        known = form
         directory = temporaryDirectory ?? Self.temporaryDirectory
     }
 
@@ -45,6 +55,22 @@ final class FormBody: Sendable {
             case .over(let result): result
             case .waiting, .encoding: nil
             }
+        }
+    }
+
+    /// Returns what can be said of the form without reading files or streams, before, during and after the attempts.
+    ///
+    /// - Parameter limit: the maximum number of bytes to encode for the description.
+    func description(limit: Int) -> FormDescription {
+        if let known, known.contentLength <= limit, known.isInMemory, let bytes = try? known.encode() {
+            return .bytes(bytes, contentType: known.contentType)
+        }
+        switch result {
+        case .inMemory(let bytes, let type):
+            return bytes.count <= limit
+                ? .bytes(bytes, contentType: type) : .size(Int64(bytes.count), contentType: type)
+        case .onDisk(_, let type, let size): return .size(size, contentType: type)
+        case nil: return known.map { .size($0.contentLength, contentType: $0.contentType) } ?? .unknown
         }
     }
 
@@ -120,6 +146,30 @@ final class FormBody: Sendable {
             return result
         }
         result?.removeFile()
+    }
+}
+
+/// What is known of a form before it is sent, or afterwards.
+enum FormDescription {
+    /// The encoded form.
+    case bytes([UInt8], contentType: String)
+    /// The length of the encoded form in bytes.
+    case size(Int64, contentType: String)
+    /// A form that a closure makes when the request starts.
+    case unknown
+
+    var contentType: String? {
+        switch self {
+        case .bytes(_, let type), .size(_, let type): type
+        case .unknown: nil
+        }
+    }
+}
+
+extension MultipartFormData {
+    /// Whether no part is a file or a stream.
+    fileprivate var isInMemory: Bool {
+        parts.allSatisfy { if case .data = $0.body { true } else { false } }
     }
 }
 

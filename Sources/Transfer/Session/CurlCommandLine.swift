@@ -6,8 +6,7 @@ import HTTPTypes
 struct CurlCommandLine {
     let request: TransferRequest
     let configuration: SessionConfiguration
-    /// The body; `nil` if it is not known.
-    let body: RequestBody?
+    let body: Body
     /// Field lines that the engine adds for this kind of request.
     let engineFields: [String]
     /// The request's own credential for challenges.
@@ -15,8 +14,14 @@ struct CurlCommandLine {
     /// Whether secrets are part of the command. Otherwise each is replaced by `…`.
     let includesSecrets: Bool
 
+    /// The body of the request.
+    enum Body {
+        case body(RequestBody)
+        case form(FormDescription)
+    }
+
     /// A body of more bytes is not part of the command, since the system limits the length of an argument.
-    private static let longestBody = 64 << 10
+    static let longestBody = 64 << 10
 
     /// The parts of a command, in their order.
     private struct Parts {
@@ -136,9 +141,10 @@ struct CurlCommandLine {
     // MARK: File servers
 
     private func addFileServer(to parts: inout Parts) {
-        if case .file(let source) = body {
-            parts.words += ["--upload-file", Self.quoted(path(of: source) ?? "-")]
-        } else if let body, body.length != 0 {
+        switch body {
+        case .body(.file(let source)): parts.words += ["--upload-file", Self.quoted(path(of: source) ?? "-")]
+        case .body(let body) where body.length == 0: break
+        case .body, .form:
             parts.words += ["--upload-file", "-"]
             parts.notes.append("the body is on standard input")
         }
@@ -162,13 +168,21 @@ struct CurlCommandLine {
     ///
     /// - Returns: whether there is one.
     private func addBody(to parts: inout Parts) -> Bool {
-        let requiresBody = [.post, .put, .patch].contains(request.method)
-        guard let body else {
-            if requiresBody { parts.notes.append("the body is not available") }
+        switch body {
+        case .body(let body): return add(body, to: &parts)
+        case .form(.bytes(let bytes, _)): add(bytes, to: &parts)
+        case .form(.size(let size, _)): addStandardInput("the form of \(size) bytes", to: &parts)
+        case .form(.unknown):
+            parts.notes.append("the body is a form that is not encoded yet")
             return false
         }
+        return true
+    }
+
+    private func add(_ body: RequestBody, to parts: inout Parts) -> Bool {
         switch body {
         case .none:
+            let requiresBody = [.post, .put, .patch].contains(request.method)
             if requiresBody { parts.words += ["--data-binary", "''"] }
             return requiresBody
         case .data(let bytes): add(bytes, to: &parts)

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 extension Request {
     /// Returns the request as a command line for curl(1) in a POSIX shell, to repeat it by hand.
     ///
@@ -6,23 +8,27 @@ extension Request {
     /// adapters are missing. A body that is a file is sent from its path. A stream, a form with large files, and bytes
     /// in memory beyond 64 KiB are not part of the command: it reads standard input, and a comment says so.
     ///
+    /// A form of text and bytes is the same before and after the attempts. A form with files or streams is part of the
+    /// command when it has been encoded. Of a form that a closure makes when the request starts, a comment says that it
+    /// is not encoded yet.
+    ///
     /// - Parameter includingSecrets: whether the command contains passwords, tokens, cookies, the values of the query
     ///   and the body. Without them, each is replaced by `…`, so that the text is fit for a log.
     public func cURLDescription(includingSecrets: Bool = false) -> String {
         guard let request else { return description }
         guard !(self is StreamRequest) else { return description }
+        let form = (self as? UploadRequest)?.form?.description(limit: CurlCommandLine.longestBody)
+        var shown = request
+        // The attempt sets the field when it has encoded the form.
+        if task == nil, let type = form?.contentType { shown.headerFields[.contentType] = type }
         return CurlCommandLine(
-            request: request, configuration: session.configuration, body: curlBody, engineFields: curlFields(request),
-            credential: delegate.credential, includesSecrets: includingSecrets
+            request: shown, configuration: session.configuration, body: form.map { .form($0) } ?? .body(curlBody),
+            engineFields: curlFields(request), credential: delegate.credential, includesSecrets: includingSecrets
         ).text
     }
 
-    /// The body; `nil` if it is not known: the form of an upload that does not run.
-    private var curlBody: RequestBody? {
-        guard let request = self as? DataRequest else { return (self as? DownloadRequest)?.body ?? RequestBody.none }
-        let body = request.makeBody()
-        if case .none = body, let upload = request as? UploadRequest, upload.hasForm { return nil }
-        return body
+    private var curlBody: RequestBody {
+        (self as? DataRequest)?.makeBody() ?? (self as? DownloadRequest)?.body ?? .none
     }
 
     private func curlFields(_ request: TransferRequest) -> [String] {

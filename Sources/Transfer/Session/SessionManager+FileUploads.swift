@@ -98,7 +98,7 @@ extension SessionManager {
         method: HTTPRequest.Method = .post, headers: HTTPHeaders = [:],
         progress: TransferProgress = TransferProgress()
     ) -> UploadRequest {
-        let form = FormBody(threshold: threshold, temporaryDirectory: nil) { form }
+        let form = FormBody(form, threshold: threshold, temporaryDirectory: nil)
         return UploadRequest(Self.intention(url, method, headers), form: form, progress: progress, manager: self)
     }
 

@@ -23,7 +23,7 @@ extension SessionManager {
         temporaryDirectory: String? = nil, with request: some RequestConvertible,
         progress: TransferProgress = TransferProgress(), modifier: RequestModifier? = nil
     ) -> UploadRequest {
-        let form = FormBody(threshold: threshold, temporaryDirectory: temporaryDirectory) { form }
+        let form = FormBody(form, threshold: threshold, temporaryDirectory: temporaryDirectory)
         return upload(form, request, progress, modifier)
     }
 

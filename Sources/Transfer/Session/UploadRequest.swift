@@ -4,7 +4,8 @@ import HTTPTypes
 ///
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
-    private let form: FormBody?
+    /// The body, if it is a form.
+    let form: FormBody?
     let remains: UploadRemains
     /// The progress of the sent body over all attempts; as a sequence, its values over time. ``Request/progress`` is
     /// that of the response.
@@ -38,9 +39,6 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     }
 
     override package var mainProgress: TransferProgress { uploadProgress }
-
-    /// Whether the body is a form.
-    var hasForm: Bool { form != nil }
 
     /// The encoded body of a form; `nil` before the encoding and if it failed. A file is removed when the request is
     /// complete.

@@ -147,13 +147,54 @@ struct CurlCommandLineTests {
         #expect(manager.upload(.stream(stream), with: "http://h/").cURLDescription().contains("  # standard input is"))
         let large = manager.upload(.data([UInt8](repeating: 1, count: 100_000)), with: "http://h/")
         #expect(large.cURLDescription(includingSecrets: true).hasSuffix("# standard input is the body of 100000 bytes"))
-        let form = manager.upload(multipartFormData: MultipartFormData(), with: "http://h/")
-        #expect(form.cURLDescription().hasSuffix("# the body is not available"))
+        let form = manager.upload(with: "http://h/") { $0.append("a", name: "b") }
+        #expect(form.cURLDescription().hasSuffix("# the body is a form that is not encoded yet"))
         var request = TransferRequest(url: "https://h/")
         request.identity = ClientIdentity(certificate: "secret", key: "secret")
         request.caCertificates = "pem"
         let text = manager.request(request).cURLDescription(includingSecrets: true)
         #expect(text.hasSuffix("# the request trusts certificates in memory; the request has a client identity"))
+    }
+
+    @Test("a form in memory is repeated, and is the same before and after the attempts", arguments: [0, 10_000])
+    func forms(threshold: Int64) async throws {
+        var form = MultipartFormData()
+        form.append("it's @ü", name: "title")
+        form.append([0, 1, 255], name: "file", fileName: "a.bin")
+        let upload = manager.upload(multipartFormData: form, to: server.url("/c"), usingThreshold: threshold)
+        let before = upload.cURLDescription(includingSecrets: true)
+        #expect(before.contains("'Content-Type: \(form.contentType)'"))
+        try await compare(upload) { _ = await upload.outcome }
+        #expect(upload.cURLDescription(includingSecrets: true) == before)
+        #expect(!upload.cURLDescription().contains("title"))
+    }
+
+    @Test("a form with a file, or one that is made by a closure, is repeated when it has been encoded")
+    func encodedForms() async throws {
+        let place = try Place()
+        let path = try place.temporary.write("content", to: "file.txt")
+        var form = MultipartFormData()
+        form.append(fileAt: path, name: "file")
+        let url = server.url("/c")
+        let withFile = manager.upload(multipartFormData: form, to: url)
+        let length = form.contentLength
+        #expect(withFile.cURLDescription().hasSuffix("# standard input is the form of \(length) bytes"))
+        #expect(withFile.cURLDescription().contains("'Content-Type: \(form.contentType)'"))
+        let made = manager.upload(multipartFormData: { $0.append(fileAt: path, name: "file") }, to: url)
+        let onDisk = manager.upload(multipartFormData: form, to: url, usingThreshold: 0)
+        for upload in [withFile, made, onDisk] { _ = try await upload.value }
+        for upload in [withFile, made] {
+            let earlier = server.requests().count
+            let command = upload.cURLDescription(includingSecrets: true)
+            #expect(try await run(["sh", "-c", command]).succeeded, "\(command)")
+            // Three requests were sent before the first command, in the same order as the commands.
+            let texts = server.requests().map(Self.text)
+            #expect(texts[earlier - 3] == texts[earlier], "\(command)")
+        }
+        #expect(onDisk.cURLDescription().hasSuffix("# standard input is the form of \(length) bytes"))
+        let large = MultipartFormData.filled(with: [UInt8](repeating: 1, count: 100_000))
+        let text = manager.upload(multipartFormData: large, to: url).cURLDescription(includingSecrets: true)
+        #expect(text.hasSuffix("# standard input is the form of \(large.contentLength) bytes"))
     }
 
     @Test(
@@ -180,5 +221,14 @@ struct CurlCommandLineTests {
         #expect(
             manager.download(request).cURLDescription(includingSecrets: true)
                 == "curl --key '/k' --pass 'p q' --user 'u:' --noproxy '*' 'sftp://h/f'")
+    }
+}
+
+extension MultipartFormData {
+    /// Returns a form with one part of bytes.
+    fileprivate static func filled(with bytes: [UInt8]) -> MultipartFormData {
+        var form = MultipartFormData()
+        form.append(bytes, name: "bytes")
+        return form
     }
 }
