@@ -47,6 +47,28 @@ struct AuthenticationRefresherTests {
         #expect(numbers.count == 1 && refresher.token == 101)
     }
 
+    @Test("a refresh through the manager whose requests wait for it waits for itself, until its time is over")
+    func sameManager() async throws {
+        struct Circle: TokenAuthentication {
+            let manager: SessionManager
+            let url: String
+
+            func apply(_ token: String, to request: inout TransferRequest) { request.credential = .bearer(token) }
+
+            func refresh() async throws -> String {
+                try await manager.request(url) { $0.totalTimeout = 100 }.string
+            }
+        }
+        let server = try ScriptedServer(["/token": [.status(200, body: "new")], "/f": [.status(200)]])
+        manager.intercept(with: AuthenticationRefresher(Circle(manager: manager, url: server.url("/token"))))
+        let error = await manager.request(server.url("/f")).outcome.error
+        #expect(error?.code == .authenticationFailed)
+        #expect((error?.underlying as? TransferError)?.code == .timedOut)
+        #expect(server.requests().isEmpty)
+        // They retain each other.
+        (manager.adapter, manager.retrier) = (nil, nil)
+    }
+
     @Test("a refresh runs once for all who find the token outdated, and all go on with the new one")
     func once() async throws {
         let server = try ScriptedServer(
