@@ -102,6 +102,21 @@ struct ResumeDataFileTests {
         #expect(TemporaryDirectory.names(beneath: place.path).isEmpty)
     }
 
+    @Test("a download that is cancelled has its resume data in the file when its result is there")
+    func cancelled() async throws {
+        let server = try ScriptedServer(["/f": [.drip(resource, after: 3 << 20, bytesPerSecond: 1), .serve(resource)]])
+        let (manager, url) = (try manager(), server.url("/f"))
+        let request = manager.download(url, to: place.file("f"), resumeDataFile: file).resume()
+        try await eventually(that: "3 MiB are there") { request.progress.completedBytes >= 3 << 20 }
+        request.cancel()
+        let outcome = await request.outcome
+        #expect(outcome.error?.code == .cancelled && outcome.resumeData != nil)
+        #expect(try file.load() == outcome.resumeData)
+        let again = manager.download(url, to: place.file("f"), resumeDataFile: file)
+        #expect(try bytes(ofFileAt: try await again.value.path) == resource.bytes(0..<resource.size))
+        #expect(server.requests().last?.header("range") != nil)
+    }
+
     @Test("resume data of another URL are not used, and their part file is removed")
     func otherURL() async throws {
         let server = try ScriptedServer([
