@@ -120,12 +120,37 @@ extension SessionManager {
         method: HTTPRequest.Method = .post, headers: HTTPHeaders = [:],
         progress: TransferProgress = TransferProgress()
     ) -> UploadRequest {
+        upload(fill, threshold, Self.intention(url, method, headers), progress)
+    }
+
+    /// Returns a request to send a form that `fill` creates, with the method of `request`; a URL alone is sent to with
+    /// `POST`.
+    ///
+    /// - Parameters:
+    ///   - fill: called once, when the request starts, on a thread where it may block.
+    ///   - request: the URL and method of the request.
+    ///   - threshold: the maximum size of the whole body that is kept in memory, in bytes.
+    ///   - progress: counts the bytes of the whole body.
+    ///   - modifier: changes the request before it is sent.
+    public func upload(
+        multipartFormData fill: @escaping @Sendable (inout MultipartFormData) -> Void,
+        with request: some RequestConvertible,
+        usingThreshold threshold: Int64 = SessionManager.multipartFormDataEncodingMemoryThreshold,
+        progress: TransferProgress = TransferProgress(), modifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload(fill, threshold, RequestIntention.make(sending: request, modifier), progress)
+    }
+
+    private func upload(
+        _ fill: @escaping @Sendable (inout MultipartFormData) -> Void, _ threshold: Int64,
+        _ intention: Result<TransferRequest, TransferError>, _ progress: TransferProgress
+    ) -> UploadRequest {
         let form = FormBody(threshold: threshold, temporaryDirectory: nil) {
             var form = MultipartFormData()
             fill(&form)
             return form
         }
-        return UploadRequest(Self.intention(url, method, headers), form: form, progress: progress, manager: self)
+        return UploadRequest(intention, form: form, progress: progress, manager: self)
     }
 
     // MARK: Requests

@@ -81,8 +81,14 @@ struct FileUploadsTests {
                 form.append(file, name: "photo", fileName: "other.png")
             }, to: url, usingThreshold: 0, method: .put, headers: ["X-Trace": "7"]
         ).validate().value
-        let requests = server.requests()
-        #expect(requests.map(\.method) == ["POST", "PUT"])
+        let patch = TransferRequest(url: url, method: .patch)
+        for request in [patch, TransferRequest(url: url, method: .post)] {
+            let upload = manager.upload(multipartFormData: { $0.append("a", name: "b") }, with: request)
+            _ = try await upload.validate().value
+        }
+        _ = try await manager.upload(multipartFormData: { $0.append("a", name: "b") }, with: url).validate().value
+        #expect(server.requests().map(\.method) == ["POST", "PUT", "PATCH", "POST", "POST"])
+        let requests = server.requests().prefix(2)
         #expect(requests.first?.body == (try form.encode()))
         #expect(requests.first?.header("content-type") == form.contentType)
         let text = String(decoding: try #require(requests.last).body, as: UTF8.self)
