@@ -67,7 +67,7 @@ struct HTTPBinAuthenticationTests {
     func basic(_ way: Way, _ user: (name: String, password: String)) async throws {
         let path = "/basic-auth/\(segment(user.name))/\(segment(user.password))"
         let response = await request(path, Credential(user: user.name, password: user.password), way).validate()
-            .response(using: JSONSerializer())
+            .serialized(using: JSONSerializer())
         #expect(response.value?["authenticated"] == .bool(true) && response.value?["user"]?.text == user.name)
         #expect(response.statuses == (way.isPreemptive ? [200] : [401, 200]))
     }
@@ -129,7 +129,7 @@ struct HTTPBinAuthenticationTests {
 
     @Test("Bearer: the token arrives", arguments: Way.allCases, ["token", "a.b-c_d~e+f/g=="])
     func bearer(_ way: Way, _ token: String) async throws {
-        let response = await request("/bearer", .bearer(token), way).response(using: JSONSerializer())
+        let response = await request("/bearer", .bearer(token), way).serialized(using: JSONSerializer())
         #expect(response.value?["token"]?.text == token)
         #expect(response.statuses == (way.isPreemptive ? [200] : [401, 200]))
     }
@@ -152,7 +152,7 @@ struct HTTPBinAuthenticationTests {
         "Digest: the right password is accepted", arguments: Way.allCases,
         ["auth/user/passwd", "auth/user/passwd/MD5", "auth/user/passwd/SHA-256", "any/user/passwd"])
     func digest(_ way: Way, _ path: String) async throws {
-        let response = await request("/digest-auth/\(path)", right, way).response(using: JSONSerializer())
+        let response = await request("/digest-auth/\(path)", right, way).serialized(using: JSONSerializer())
         #expect(response.value?["authenticated"] == .bool(true) && response.statuses == [401, 200])
     }
 

@@ -19,7 +19,7 @@ struct HTTPBinCacheTests {
     ) async -> DataResponse<JSONValue> {
         var request = client.request(path, .get, fields)
         request.cachePolicy = policy
-        return await client.manager.request(request).response(using: JSONSerializer())
+        return await client.manager.request(request).serialized(using: JSONSerializer())
     }
 
     private static let fresh = "/response-headers?Cache-Control=max-age%3D600"

@@ -49,7 +49,7 @@ struct HTTPBinRedirectTests {
         ] as [(Int, HTTPRequest.Method, HTTPRequest.Method)])
     func method(_ status: Int, _ method: HTTPRequest.Method, _ next: HTTPRequest.Method) async throws {
         let outcome = await manager.request(client.request(path(to: "/anything", status: status), method)).validate()
-            .response(using: JSONSerializer())
+            .serialized(using: JSONSerializer())
         #expect(outcome.value?["method"]?.text == next.rawValue && outcome.request?.method == next)
     }
 
@@ -191,7 +191,7 @@ struct HTTPBinRedirectTests {
     @Test("a closure may lead elsewhere", arguments: Closure.allCases)
     func elsewhere(_ closure: Closure) async throws {
         let other = client.request("/anything/elsewhere", .post)
-        let outcome = await request("/redirect/3", closure) { _, _ in other }.response(using: JSONSerializer())
+        let outcome = await request("/redirect/3", closure) { _, _ in other }.serialized(using: JSONSerializer())
         #expect(outcome.value?["method"]?.text == "POST" && outcome.request?.url == other.url)
     }
 
@@ -202,7 +202,7 @@ struct HTTPBinRedirectTests {
             var next = next
             next.headerFields[name] = "yes"
             return next
-        }.response(using: JSONSerializer())
+        }.serialized(using: JSONSerializer())
         #expect(outcome.value?.field("X-Added") == "yes")
     }
 }

@@ -76,7 +76,7 @@ struct HTTPBinRequestTests {
 
     @Test("a percent-encoded path arrives as it was written", arguments: ["a%20b", "a%2Bb", "%C3%A4", "a;b=c", "a,b"])
     func path(_ path: String) async throws {
-        let response = await manager.request(client.url("/anything/\(path)")).validate().response(
+        let response = await manager.request(client.url("/anything/\(path)")).validate().serialized(
             using: JSONSerializer())
         #expect(response.request?.url == client.url("/anything/\(path)"))
         #expect(response.value?["url"]?.text != nil)
@@ -92,7 +92,7 @@ struct HTTPBinRequestTests {
 
     @Test("a name below localhost is this machine", arguments: ["localhost", "api.localhost", "a.b.localhost"])
     func localNames(_ name: String) async throws {
-        let response = await manager.request(client.server.url("/headers", host: name)).response(
+        let response = await manager.request(client.server.url("/headers", host: name)).serialized(
             using: JSONSerializer())
         #expect(response.value?.field("Host") == "\(name):\(client.server.port)")
     }

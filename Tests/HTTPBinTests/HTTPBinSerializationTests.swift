@@ -30,7 +30,7 @@ struct HTTPBinSerializationTests {
 
     @Test("bytes are the body as it is", arguments: [1, 100, 50_000])
     func data(_ count: Int) async throws {
-        let response = await manager.request(client.url("/range/\(count)")).response(using: DataSerializer())
+        let response = await manager.request(client.url("/range/\(count)")).serialized(using: DataSerializer())
         #expect(response.value.map { Array($0) } == alphabet(count) && response.value == response.data)
     }
 
@@ -48,7 +48,7 @@ struct HTTPBinSerializationTests {
 
     @Test("bytes that are no text fail as text", arguments: ["/image/png", "/image/jpeg"])
     func noText(_ path: String) async throws {
-        let response = await manager.request(client.url(path)).response(using: StringSerializer())
+        let response = await manager.request(client.url(path)).serialized(using: StringSerializer())
         #expect(response.code == .serializationFailed && response.data?.isEmpty == false && response.status == 200)
     }
 
@@ -56,7 +56,7 @@ struct HTTPBinSerializationTests {
 
     @Test("JSON of any shape is read by its members")
     func json() async throws {
-        let response = await manager.request(client.url("/json")).response(using: JSONSerializer())
+        let response = await manager.request(client.url("/json")).serialized(using: JSONSerializer())
         #expect(
             response.value?["slideshow"]?["slides"]?[1]?["items"]?[0]?.text == "Why <em>WonderWidgets</em> are great")
         #expect(response.value?["slideshow"]?["slides"]?[9] == nil && response.value?["missing"] == nil)
@@ -94,20 +94,21 @@ struct HTTPBinSerializationTests {
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         let serializer = DecodableSerializer<Echo>(decoder: decoder)
         let request = client.request("/post", .post, [.contentType: "application/json"])
-        let response = await manager.upload(.text(#"{"first_name": "Ada"}"#), with: request).response(using: serializer)
+        let response = await manager.upload(.text(#"{"first_name": "Ada"}"#), with: request).serialized(
+            using: serializer)
         #expect(response.value?.json == Names(firstName: "Ada"))
     }
 
     @Test("a body that is no JSON fails with the decoder's error beneath", arguments: ["/html", "/xml", "/range/10"])
     func noJSON(_ path: String) async throws {
-        let response = await manager.request(client.url(path)).response(using: JSONSerializer())
+        let response = await manager.request(client.url(path)).serialized(using: JSONSerializer())
         #expect(response.code == .serializationFailed && response.error?.underlying is DecodingError)
         #expect(response.data?.isEmpty == false && response.value == nil)
     }
 
     @Test("JSON of another shape fails with the decoder's error beneath")
     func otherShape() async throws {
-        let response = await manager.request(client.url("/uuid")).response(using: DecodableSerializer<Slideshow>())
+        let response = await manager.request(client.url("/uuid")).serialized(using: DecodableSerializer<Slideshow>())
         #expect(response.code == .serializationFailed && response.error?.underlying is DecodingError)
     }
 
@@ -116,24 +117,24 @@ struct HTTPBinSerializationTests {
     @Test("an empty response with 204 or 205 is empty data, empty text and null", arguments: [204, 205])
     func emptySuccess(_ status: Int) async throws {
         let url = client.url("/status/\(status)")
-        #expect(await manager.request(url).response(using: DataSerializer()).value?.isEmpty == true)
-        #expect(await manager.request(url).response(using: StringSerializer()).value?.isEmpty == true)
-        #expect(await manager.request(url).response(using: JSONSerializer()).value == .null)
+        #expect(await manager.request(url).serialized(using: DataSerializer()).value?.isEmpty == true)
+        #expect(await manager.request(url).serialized(using: StringSerializer()).value?.isEmpty == true)
+        #expect(await manager.request(url).serialized(using: JSONSerializer()).value == .null)
     }
 
     @Test("an empty response with any status is empty data and empty text", arguments: [200, 201, 204, 404, 500])
     func empty(_ status: Int) async throws {
         let url = client.url("/status/\(status)")
-        #expect(await manager.request(url).response(using: DataSerializer()).value?.isEmpty == true)
+        #expect(await manager.request(url).serialized(using: DataSerializer()).value?.isEmpty == true)
         #expect(try await manager.request(url).string == "")
     }
 
     @Test("an empty response with another status is no JSON", arguments: [200, 201, 404, 500])
     func emptyJSON(_ status: Int) async throws {
         let url = client.url("/status/\(status)")
-        #expect(await manager.request(url).response(using: JSONSerializer()).code == .serializationFailed)
+        #expect(await manager.request(url).serialized(using: JSONSerializer()).code == .serializationFailed)
         #expect(
-            await manager.request(url).response(using: DecodableSerializer<JSONValue>()).code == .serializationFailed)
+            await manager.request(url).serialized(using: DecodableSerializer<JSONValue>()).code == .serializationFailed)
     }
 
     @Test("an awaited value may be empty", arguments: [200, 204, 404])
@@ -154,20 +155,20 @@ struct HTTPBinSerializationTests {
 
     @Test("a serializer of the caller's receives body and head")
     func ownSerializer() async throws {
-        let response = await manager.request(client.url("/range/100")).response(using: Counter())
+        let response = await manager.request(client.url("/range/100")).serialized(using: Counter())
         #expect(response.value == 300)
     }
 
     @Test("an error of the serializer is beneath the error of the response")
     func ownError() async throws {
-        let response = await manager.request(client.url("/get")).response(using: Counter(error: OwnError()))
+        let response = await manager.request(client.url("/get")).serialized(using: Counter(error: OwnError()))
         #expect(response.code == .serializationFailed && response.error?.underlying as? OwnError == OwnError())
     }
 
     @Test("an error of the library that a serializer throws is the error of the response")
     func libraryError() async throws {
         let error = TransferError(.tooLarge, "too much")
-        #expect(await manager.request(client.url("/get")).response(using: Counter(error: error)).error == error)
+        #expect(await manager.request(client.url("/get")).serialized(using: Counter(error: error)).error == error)
     }
 
     @Test(
@@ -179,11 +180,11 @@ struct HTTPBinSerializationTests {
         if reason == "validation" { request.validate() }
         if reason == "cancelled" { request.cancel() }
         let error = try #require(await request.outcome.error)
-        #expect(await request.response(using: DataSerializer()).error == error)
-        #expect(await request.response(using: StringSerializer()).error == error)
-        #expect(await request.response(using: JSONSerializer()).error == error)
-        #expect(await request.response(using: DecodableSerializer<Slideshow>()).error == error)
-        #expect(await request.response(using: Counter(error: OwnError())).error == error)
+        #expect(await request.serialized(using: DataSerializer()).error == error)
+        #expect(await request.serialized(using: StringSerializer()).error == error)
+        #expect(await request.serialized(using: JSONSerializer()).error == error)
+        #expect(await request.serialized(using: DecodableSerializer<Slideshow>()).error == error)
+        #expect(await request.serialized(using: Counter(error: OwnError())).error == error)
     }
 
     @Test("one response is read as several values")

@@ -120,7 +120,7 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     /// Returns the result of the request, with its body converted to a value.
-    public func response<Serializer: ResponseSerializer>(
+    public func serialized<Serializer: ResponseSerializer>(
         using serializer: Serializer
     ) async -> DataResponse<Serializer.Value> {
         await completion()
@@ -139,12 +139,12 @@ public class DataRequest: Request, @unchecked Sendable {
 
     /// The body as text; see ``StringSerializer``.
     public var string: String {
-        get async throws(TransferError) { try await response(using: StringSerializer()).result.get() }
+        get async throws(TransferError) { try await serialized(using: StringSerializer()).result.get() }
     }
 
     /// Returns the body as text of the given encoding, whatever the response says; see ``StringSerializer``.
     public func string(encoding: String.Encoding) async throws(TransferError) -> String {
-        try await response(using: StringSerializer(encoding: encoding)).result.get()
+        try await serialized(using: StringSerializer(encoding: encoding)).result.get()
     }
 
     /// Returns the body decoded as a type of the caller's; see ``DecodableSerializer``.
@@ -159,7 +159,7 @@ public class DataRequest: Request, @unchecked Sendable {
     public func decoded<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) async throws(TransferError) -> Value {
-        try await response(using: DecodableSerializer<Value>(decoder: decoder)).result.get()
+        try await serialized(using: DecodableSerializer<Value>(decoder: decoder)).result.get()
     }
 
     /// The body as it is received, readable once: `for try await bytes in request.body`. A slow reader makes the server

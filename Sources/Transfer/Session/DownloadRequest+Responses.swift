@@ -64,7 +64,7 @@ extension DownloadRequest {
     // MARK: Awaiting
 
     /// Returns the result of the download, with its file converted to a value.
-    public func response<Serializer: ResponseSerializer>(
+    public func serialized<Serializer: ResponseSerializer>(
         using serializer: Serializer
     ) async -> DownloadResponse<Serializer.Value> {
         await withCheckedContinuation { continuation in
@@ -75,12 +75,12 @@ extension DownloadRequest {
 
     /// The bytes of the file, once the download is complete.
     public var data: Data {
-        get async throws(TransferError) { try await response(using: DataSerializer()).result.get() }
+        get async throws(TransferError) { try await serialized(using: DataSerializer()).result.get() }
     }
 
     /// The file as text; see ``StringSerializer``.
     public var string: String {
-        get async throws(TransferError) { try await response(using: StringSerializer()).result.get() }
+        get async throws(TransferError) { try await serialized(using: StringSerializer()).result.get() }
     }
 
     /// Returns the file decoded as a type of the caller's; see ``DecodableSerializer``.
@@ -91,7 +91,7 @@ extension DownloadRequest {
     public func decoded<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) async throws(TransferError) -> Value {
-        try await response(using: DecodableSerializer<Value>(decoder: decoder)).result.get()
+        try await serialized(using: DecodableSerializer<Value>(decoder: decoder)).result.get()
     }
 
     private var largestRead: Int64 { Int64(session.configuration.maximumCollectedBytes) }

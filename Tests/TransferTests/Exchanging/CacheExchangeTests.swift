@@ -32,7 +32,7 @@ struct CacheExchangeTests {
     ) async -> DataResponse<String> {
         var request = TransferRequest(url: server.url(path), headerFields: fields)
         request.cachePolicy = policy
-        return await manager.request(request).response(using: StringSerializer())
+        return await manager.request(request).serialized(using: StringSerializer())
     }
 
     // MARK: Cache hits

@@ -273,7 +273,7 @@ struct CookieExchangeTests {
         func get(_ path: String, _ fields: HTTPFields = [:]) async throws -> String {
             let url = nginx.url(path, host: "a.wild.test")
             let response = await manager.request(TransferRequest(url: url, headerFields: fields))
-                .response(using: StringSerializer())
+                .serialized(using: StringSerializer())
             #expect(response.metrics.last?.protocolName == "h2")
             return try response.result.get()
         }

@@ -49,7 +49,7 @@ struct DecodableSerializerTests {
         #expect(
             try await manager.request(server.url("/i")).decoded(as: Item.self, decoder: decoder)
                 == Item(itemName: "a"))
-        let failed = await manager.request(server.url("/i")).response(using: DecodableSerializer<Item>())
+        let failed = await manager.request(server.url("/i")).serialized(using: DecodableSerializer<Item>())
         #expect(failed.error?.code == .serializationFailed)
         let heard = Notes<String>()
         let request = manager.request(server.url("/i"))

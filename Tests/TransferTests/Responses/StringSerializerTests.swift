@@ -110,7 +110,7 @@ struct StringSerializerTests {
         ])
         let manager = try SessionManager(configuration: .test())
         #expect(try await manager.request(server.url()).string(encoding: .isoLatin2) == "ła")
-        #expect(await manager.request(server.url()).response(using: StringSerializer()).error != nil)
+        #expect(await manager.request(server.url()).serialized(using: StringSerializer()).error != nil)
         let heard = Notes<String>()
         let request = manager.request(server.url())
             .responseString(encoding: .isoLatin2, queue: .inline) { heard.add($0.value ?? "") }

@@ -31,7 +31,7 @@ struct DataRequestTests {
         #expect(try await manager.request(url).value.count == 26)
         #expect(try await manager.request(url).string.hasPrefix("{"))
         #expect(try await manager.request(url).decoded(as: Person.self) == Person(name: "Ada", age: 36))
-        let json = await manager.request(url).response(using: JSONSerializer())
+        let json = await manager.request(url).serialized(using: JSONSerializer())
         #expect(json.value?["age"] == .number(36) && json.data?.count == 26 && json.head?.status == 200)
         let heard = Notes<String>()
         let request = manager.request(url)
@@ -50,15 +50,15 @@ struct DataRequestTests {
         let url = server.url("/e")
         let isEmptySuccess = status == 204 || status == 205
         #expect(try await manager.request(url).string.isEmpty)
-        #expect(await manager.request(url).response(using: DataSerializer()).value?.count == 0)
-        #expect(await manager.request(url).response(using: JSONSerializer()).value == (isEmptySuccess ? .null : nil))
+        #expect(await manager.request(url).serialized(using: DataSerializer()).value?.count == 0)
+        #expect(await manager.request(url).serialized(using: JSONSerializer()).value == (isEmptySuccess ? .null : nil))
         #expect(try await manager.request(url).value.isEmpty)
     }
 
     @Test("what cannot be made into the value is the response's error, and the data are there all the same")
     func wrongForm() async throws {
         let server = try ScriptedServer(["/p": [.status(200, body: "{\"name\": 1}")]])
-        let response = await manager.request(server.url("/p")).response(using: DecodableSerializer<Person>())
+        let response = await manager.request(server.url("/p")).serialized(using: DecodableSerializer<Person>())
         #expect(response.error?.code == .serializationFailed && response.error?.underlying is DecodingError)
         #expect(response.data?.isEmpty == false)
     }
@@ -73,7 +73,8 @@ struct DataRequestTests {
         ])
         #expect(try await manager.request(server.url()).string == "äb")
         #expect(
-            await manager.request(server.url()).response(using: StringSerializer()).error?.code == .serializationFailed)
+            await manager.request(server.url()).serialized(using: StringSerializer()).error?.code
+                == .serializationFailed)
     }
 
     @Test("windows-1252 is not ISO 8859-1, and UTF-16 is not read as UTF-8")

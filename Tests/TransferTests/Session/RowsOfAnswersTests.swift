@@ -112,10 +112,10 @@ struct RowsOfAnswersTests {
     func empty(status: Int) async throws {
         let server = try ScriptedServer(["/f": [.status(status)]])
         let request = manager.request(server.url("/f")).validate()
-        #expect(await request.response(using: DataSerializer()).value?.isEmpty == true)
-        #expect(await request.response(using: StringSerializer()).value?.isEmpty == true)
-        #expect(await (request.response(using: JSONSerializer()).value == .null) == (status != 200))
-        #expect(await request.response(using: DecodableSerializer<Int>()).error?.code == .serializationFailed)
+        #expect(await request.serialized(using: DataSerializer()).value?.isEmpty == true)
+        #expect(await request.serialized(using: StringSerializer()).value?.isEmpty == true)
+        #expect(await (request.serialized(using: JSONSerializer()).value == .null) == (status != 200))
+        #expect(await request.serialized(using: DecodableSerializer<Int>()).error?.code == .serializationFailed)
         // A request without a serializer succeeds.
         #expect(await request.outcome.error == nil)
     }

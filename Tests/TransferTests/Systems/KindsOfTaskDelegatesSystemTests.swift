@@ -141,7 +141,7 @@ struct DownloadTaskDelegateSystemTests {
         #expect(try await download().data == Data(text.utf8))
         #expect(try await download().string == text)
         #expect(try await download().decoded(as: Person.self) == Person(name: "Ada"))
-        #expect(await download().response(using: JSONSerializer()).value?["name"] == .string("Ada"))
+        #expect(await download().serialized(using: JSONSerializer()).value?["name"] == .string("Ada"))
         let seen = Notes<String>()
         let request = download()
             .responseData(queue: .inline) { seen.add("\($0.value?.count ?? 0)") }
@@ -158,7 +158,7 @@ struct DownloadTaskDelegateSystemTests {
         configuration.maximumCollectedBytes = 1000
         let manager = try SessionManager(configuration: configuration)
         let server = try ScriptedServer(["/f": [.serve(Resource(size: 5000))]])
-        let response = await manager.download(server.url("/f"), to: place.file("f")).response(using: DataSerializer())
+        let response = await manager.download(server.url("/f"), to: place.file("f")).serialized(using: DataSerializer())
         #expect(response.error?.code == .tooLarge && response.file?.size == 5000)
     }
 

@@ -130,7 +130,7 @@ struct DecodedDownloadTests {
         let error = try #require(await download(liar).error)
         #expect(error.code == .truncated)
         #expect(error.message.contains("gzip"))
-        let data = await manager.request(TransferRequest(url: liar.url("/f"))).response(using: StringSerializer())
+        let data = await manager.request(TransferRequest(url: liar.url("/f"))).serialized(using: StringSerializer())
         #expect(data.result.error?.code == .truncated)
     }
 }
