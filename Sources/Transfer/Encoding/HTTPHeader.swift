@@ -45,7 +45,7 @@ public struct HTTPHeader: Sendable, Hashable {
 extension HTTPHeader: CustomStringConvertible {
     /// `Name: value`; the value of a field that may be secret is omitted.
     public var description: String {
-        let isSecret = HTTPField.Name(name).map { CurlCommand.isSecret($0) } ?? true
+        let isSecret = HTTPField.Name(name).map { FieldRedaction.isSecret($0) } ?? true
         return "\(name): \(isSecret ? "…" : value)"
     }
 }

@@ -2,15 +2,6 @@ import HTTPTypes
 
 /// A request as a command line for the curl program, fit for a log: values that may be secrets are omitted.
 enum CurlCommand {
-    /// Substrings of the names of fields whose values are, or may be, credentials.
-    private static let secret = [
-        "auth", "cookie", "key", "token", "secret", "password", "passwd", "credential", "signature", "session",
-    ]
-
-    static func isSecret(_ name: HTTPField.Name) -> Bool {
-        secret.contains { name.canonicalName.contains($0) }
-    }
-
     static func text(for request: TransferRequest) -> String {
         var words = ["curl", "-i"]
         if request.method == .head {
@@ -19,7 +10,7 @@ enum CurlCommand {
             words += ["-X", request.method.rawValue]
         }
         for field in request.headerFields {
-            let value = isSecret(field.name) ? "…" : field.value
+            let value = FieldRedaction.value(of: field)
             words += ["-H", quoted("\(field.name): \(value)")]
         }
         if request.credential != nil { words += ["-u", "…"] }

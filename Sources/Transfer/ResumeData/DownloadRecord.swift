@@ -21,7 +21,7 @@ final class DownloadRecord: Sendable, Equatable, Codable {
 /// A request in a form for storage, without the changes of adapters, which are applied again.
 ///
 /// It omits authentication data: the credential, the client identity, a proxy's user and password, and the header
-/// fields matched by ``CurlCommand/isSecret(_:)``. The URL is stored unchanged, including any secrets.
+/// fields matched by ``FieldRedaction/isSecret(_:)``. The URL is stored unchanged, including any secrets.
 struct RecordedRequest: Sendable, Equatable, Codable {
     private var url: String
     private var method: String
@@ -42,7 +42,7 @@ struct RecordedRequest: Sendable, Equatable, Codable {
         url = request.url
         method = request.method.rawValue
         headerFields = HTTPFields()
-        for field in request.headerFields where !CurlCommand.isSecret(field.name) {
+        for field in request.headerFields where !FieldRedaction.isSecret(field.name) {
             headerFields.append(field)
         }
         proxy = request.proxy.map { URLRedaction.redact($0, hidesQuery: false) }

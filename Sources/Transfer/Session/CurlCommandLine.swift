@@ -105,7 +105,7 @@ struct CurlCommandLine {
 
     private static func redacted(_ line: String) -> String {
         guard let field = SentFields.fields([line]).first else { return line }
-        return CurlCommand.isSecret(field.name) ? "\(field.name.rawName): …" : line
+        return FieldRedaction.isSecret(field.name) ? "\(field.name.rawName): …" : line
     }
 
     private func addCookies(to parts: inout Parts) {

@@ -17,11 +17,7 @@ public struct LoggingEventMonitor: EventMonitor {
     }
 
     private func write(_ request: Request, _ text: String) {
-        var line = "request \(request.id): "
-        for scalar in text.unicodeScalars {
-            line.unicodeScalars.append(scalar.properties.generalCategory == .control ? " " : scalar)
-        }
-        log(line)
+        log("request \(request.id): \(ReadableText.line(text))")
     }
 
     public func requestDidCreate(_ request: Request) {
@@ -68,8 +64,6 @@ public struct LoggingEventMonitor: EventMonitor {
 
     /// Returns the time from the first exchange to the end of the last one; empty without an exchange.
     private static func duration(of metrics: TransferMetrics) -> String {
-        guard let first = metrics.exchanges.first, let last = metrics.last, last.began >= first.began else { return "" }
-        let milliseconds = Int64((last.began - first.began) / 1_000_000) + last.timeline.ended / 1000
-        return " after \(milliseconds) ms"
+        metrics.elapsed.map { " after \($0 / 1000) ms" } ?? ""
     }
 }
