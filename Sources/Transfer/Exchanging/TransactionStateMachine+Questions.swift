@@ -98,7 +98,7 @@ extension TransactionStateMachine {
         case .useCredential: return trusted(shown, at: url, standing)
         case .performDefaultHandling: return .evaluate(shown)
         case .cancelAuthenticationChallenge: return abort(.cancelled, standing)
-        case .rejectProtectionSpace: return abort(.untrusted(shown.host), standing)
+        case .rejectProtectionSpace: return abort(.untrusted(shown), standing)
         }
     }
 
@@ -115,7 +115,8 @@ extension TransactionStateMachine {
         }
         if isTrusted { return trusted(shown, at: url, standing) }
         // Without a valid chain, the default evaluation has failed before.
-        return abort((shown.isChainValid ? nil : trust.lenient?.error) ?? .untrusted(shown.host), standing)
+        let failure = shown.isChainValid ? nil : trust.lenient?.error
+        return abort(failure?.naming(keysOf: shown) ?? .untrusted(shown), standing)
     }
 
     private mutating func trusted(
@@ -127,11 +128,5 @@ extension TransactionStateMachine {
         }
         trust.accepted = (url.origin, shown.certificates)
         return discard(then: .send(request, url), standing)
-    }
-}
-
-extension TransferError {
-    static func untrusted(_ host: String) -> TransferError {
-        TransferError(.tls, "the certificate of \(host) was refused")
     }
 }

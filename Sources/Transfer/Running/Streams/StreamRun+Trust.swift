@@ -43,7 +43,7 @@ extension StreamRun {
         let host = trustHost
         guard !certificates.chain.isEmpty else { return verdict(.untrusted(host)) }
         let shown = ServerTrust(host: host, certificates: certificates.chain, isChainValid: true, chain: chain)
-        func policyDecision() -> TransferError? { trust.accepts(shown) ? nil : .untrusted(host) }
+        func policyDecision() -> TransferError? { trust.accepts(shown) ? nil : .untrusted(shown) }
         guard trust.asksDelegate else { return verdict(policyDecision()) }
         let challenge = AuthenticationChallenge(judging: shown, port: port, scheme: "tcp")
         question = { decision in
@@ -52,7 +52,7 @@ extension StreamRun {
             case .useCredential: verdict(nil)
             case .performDefaultHandling: verdict(policyDecision())
             case .cancelAuthenticationChallenge: verdict(.cancelled)
-            case .rejectProtectionSpace: verdict(.untrusted(host))
+            case .rejectProtectionSpace: verdict(.untrusted(shown))
             }
         }
         let run = RunReference(self, of: task)
