@@ -44,6 +44,21 @@ public struct ResponseHead: Sendable {
         return first
     }
 
+    /// Returns the first value of a field whose name is not known before the program runs. The name is
+    /// case-insensitive.
+    @_disfavoredOverload
+    public func value(of name: String) -> String? {
+        var (name, first) = (name, String?.none)
+        guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: ":")) else { return nil }
+        name.withUTF8 { name in
+            forEachValue(of: name) { value in
+                first = Self.text(value)
+                return false
+            }
+        }
+        return first
+    }
+
     /// Returns all values of a field, in order. Its name is case-insensitive.
     package func values(of name: StaticString) -> [String] {
         var all: [String] = []
@@ -57,24 +72,28 @@ public struct ResponseHead: Sendable {
     /// Calls `body` with the text after the colon of each line of a field, until it returns `false`. A lookup of a
     /// missing field does not allocate; a dozen such lookups are made for each response.
     private func forEachValue(of name: StaticString, _ body: (Slice<UnsafeRawBufferPointer>) -> Bool) {
+        name.withUTF8Buffer { forEachValue(of: $0, body) }
+    }
+
+    private func forEachValue(
+        of name: UnsafeBufferPointer<UInt8>, _ body: (Slice<UnsafeRawBufferPointer>) -> Bool
+    ) {
         lines.withUnsafeBytes { lines in
-            name.withUTF8Buffer { name in
-                var start = 0
-                while start < lines.count {
-                    let end = Self.firstLineFeed(in: lines, from: start)
-                    var index = 0
-                    while index < name.count, start + index < end,
-                        Self.folded(lines[start + index]) == Self.folded(name[index])
-                    {
-                        index += 1
-                    }
-                    if index == name.count, start + index < end, lines[start + index] == UInt8(ascii: ":"),
-                        !body(lines[(start + index + 1)..<end])
-                    {
-                        return
-                    }
-                    start = end + 1
+            var start = 0
+            while start < lines.count {
+                let end = Self.firstLineFeed(in: lines, from: start)
+                var index = 0
+                while index < name.count, start + index < end,
+                    Self.folded(lines[start + index]) == Self.folded(name[index])
+                {
+                    index += 1
                 }
+                if index == name.count, start + index < end, lines[start + index] == UInt8(ascii: ":"),
+                    !body(lines[(start + index + 1)..<end])
+                {
+                    return
+                }
+                start = end + 1
             }
         }
     }

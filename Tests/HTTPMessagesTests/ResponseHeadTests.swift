@@ -22,6 +22,14 @@ struct ResponseHeadTests {
         return nil
     }
 
+    @Test("a name that is known at run time finds the same values as a literal")
+    func runtimeName() throws {
+        let head = try #require(whole(["HTTP/1.1 200 OK\r\n", "X-A: 1\r\n", "x-a: 2\r\n", ": 3\r\n", "\r\n"]))
+        for name in ["X-A", "x-a"] { #expect(head.value(of: name) == "1") }
+        for name in ["", "X", "X-A:", "X-A: 1", "X-A\n", "X-B"] { #expect(head.value(of: name) == nil) }
+        #expect(head.value(of: "x-a") == "1")
+    }
+
     @Test("the reason phrase is text without its line ending, and may be missing")
     func reason() throws {
         #expect(try #require(whole(["HTTP/1.1 404 Not Found\r\n", "\r\n"])).reason == "Not Found")

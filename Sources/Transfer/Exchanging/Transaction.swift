@@ -213,6 +213,7 @@ final class Transaction {
             guard RequestOptions.protocols.contains(url.scheme) else {
                 throw TransferError(.protocolNotAllowed, "this version does not support \(url.scheme)")
             }
+            try request.checkHeaders()
             var contribution = try client.prepare(request, at: url, of: self)
             contribution.fields += machine.authorization.fields(for: request, at: url)
             cookies = ExchangeCookies(of: request, at: url, session.configuration)

@@ -29,6 +29,11 @@ public struct TransferRequest: Sendable {
         get { fields.value.headerFields }
         _modify { yield &fields.value.headerFields }
     }
+    /// The fields of ``headers`` that HTTP does not permit.
+    var invalidHeaders: [InvalidHeader] {
+        get { fields.value.invalidHeaders }
+        _modify { yield &fields.value.invalidHeaders }
+    }
     /// The credential, sent only to this URL's origin and without a challenge: a user name and password by the Basic
     /// scheme (RFC 7617), a token as a bearer token. The engine responds to a Digest challenge if the server sends one.
     /// For a file server it is the login and overrides the URL's own.
@@ -203,6 +208,7 @@ public struct TransferRequest: Sendable {
         var url: String
         var method: HTTPRequest.Method
         var headerFields: HTTPFields
+        var invalidHeaders: [InvalidHeader] = []
         var credential: Credential?
         var identity: ClientIdentity?
         var proxy: String?

@@ -50,8 +50,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         _ intention: Result<TransferRequest, TransferError>, delegate: TaskDelegate, progress: TransferProgress,
         manager: SessionManager, makeTask: @escaping @Sendable (TransferRequest) -> any SessionTask
     ) {
-        self.intention = intention
-        original = try? intention.get()
+        self.intention = intention.flatMap(\.checked)
+        original = try? self.intention.get()
         self.makeTask = makeTask
         self.delegate = delegate
         self.progress = progress
