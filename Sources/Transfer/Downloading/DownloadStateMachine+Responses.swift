@@ -8,6 +8,8 @@ extension DownloadStateMachine {
         var statedDigest: FileDigest?
         /// Whether the destination has a digest of its own.
         var hasDestinationDigest = false
+        /// Whether the request carried a bearer token.
+        var sentToken = false
         /// Seconds since 1970.
         var wallTime: Int64
     }
@@ -29,7 +31,8 @@ extension DownloadStateMachine {
             validator: !hasBytes ? nil : known?.validator ?? (isConcurrent ? nil : part.version.validator),
             isVouched: known != nil, isConditional: request.isConditional,
             isConfirming: connection.endCheck == .underWay, total: part.version.total,
-            digest: part.version.digest, emptyStatuses: configuration.emptyStatuses, pathSuffix: url.path)
+            digest: part.version.digest, emptyStatuses: configuration.emptyStatuses,
+            sentToken: context.sentToken, pathSuffix: url.path)
         let verdict = judgement.evaluate(head, now: context.wallTime)
         if connection.source > 0, let stated = context.statedDigest, let theirs = head.representationDigest,
             theirs.contradicts(stated), !context.hasDestinationDigest

@@ -10,6 +10,8 @@ struct Validator: Sendable {
         var isEmpty: Bool
         /// The body of a data request; `nil` for a download, which is validated by its head alone.
         var data: Data?
+        /// Whether the request carried a bearer token, if the server requires authentication.
+        var sentToken = false
     }
 
     let evaluate: @Sendable (Answer) -> TransferError?
@@ -23,7 +25,9 @@ struct Validator: Sendable {
     static func status(in range: some Collection<Int> & Sendable) -> Validator {
         Validator { answer in
             range.contains(answer.head.status)
-                ? nil : ResponseEvaluator.failure(answer.head, now: Int64(time(nil)))
+                ? nil
+                : ResponseEvaluator.failure(
+                    answer.head, now: Int64(time(nil)), sentToken: answer.sentToken)
         }
     }
 

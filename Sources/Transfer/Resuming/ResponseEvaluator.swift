@@ -18,6 +18,8 @@ struct ResponseEvaluator {
     var digest: FileDigest?
     /// The statuses whose response is an empty file.
     var emptyStatuses: Set<Int> = []
+    /// Whether the request carried a bearer token.
+    var sentToken = false
     /// The last segment of the URL's path. It distinguishes a compressed file from a compressed transfer.
     var pathSuffix: String
 
@@ -60,7 +62,7 @@ struct ResponseEvaluator {
             .fail(TransferError(.truncated, "the server sent a response without content (\(head.status))"))
         case 416 where askedFrom != nil: unsatisfiable(head)
         case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
-        default: .fail(Self.failure(head, now: now))
+        default: .fail(Self.failure(head, now: now, sentToken: sentToken))
         }
     }
 
@@ -206,9 +208,13 @@ struct ResponseEvaluator {
     }
 
     /// Returns the error for an unsuccessful status.
-    static func failure(_ head: ResponseHead, now: Int64) -> TransferError {
-        TransferError(
-            .httpStatus, words(for: head.status), httpStatus: head.status, retryAfter: head.retryAfter(now: now))
+    ///
+    /// - Parameter sentToken: whether the request carried a bearer token.
+    static func failure(_ head: ResponseHead, now: Int64, sentToken: Bool = false) -> TransferError {
+        let isToken = head.status == 401 && sentToken
+        return TransferError(
+            .httpStatus, isToken ? "the server rejected the bearer token (401)" : words(for: head.status),
+            httpStatus: head.status, retryAfter: head.retryAfter(now: now))
     }
 
     /// Returns a description of an unsuccessful status for people.

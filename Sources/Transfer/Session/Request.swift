@@ -400,7 +400,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     func validate(_ head: ResponseHead, isEmpty: Bool, data: Data? = nil) -> TransferError? {
         let validators = validators.withLock { $0 }
         guard let request, !validators.isEmpty else { return nil }
-        let answer = Validator.Answer(request: request, head: head, isEmpty: isEmpty, data: data)
+        let answer = Validator.Answer(
+            request: request, head: head, isEmpty: isEmpty, data: data, sentToken: sentToken(request, head))
         var error: TransferError?
         for validator in validators {
             error = validator.evaluate(answer)?.named(byServerOf: request.url)

@@ -1,0 +1,57 @@
+import FoundationEssentials
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Rejected bearer tokens", .timeLimit(.minutes(1)))
+struct BearerTokenTests {
+    private static let rejected = "the server rejected the bearer token (401)"
+    private static let login = "the server requires a user name and password (401)"
+
+    private func message(
+        _ configuration: SessionConfiguration = .test(), headers: [String] = [], isDownload: Bool,
+        _ change: (inout TransferRequest) -> Void = { _ in }, credential: Credential? = nil
+    ) async throws -> String? {
+        let server = try ScriptedServer(["/a": [.status(401, headers: headers)]])
+        let manager = try SessionManager(configuration: configuration)
+        var request = TransferRequest(url: server.url("/a"))
+        change(&request)
+        func completed<Made: Request>(_ made: Made) -> Made {
+            if let credential { made.authenticate(with: credential) }
+            return made
+        }
+        if isDownload { return await completed(manager.download(request)).outcome.error?.message }
+        return await completed(manager.request(request).validate()).outcome.error?.message
+    }
+
+    @Test("the message speaks of a token if one was sent, and does not contain it", arguments: [false, true])
+    func token(isDownload: Bool) async throws {
+        #expect(try await message(isDownload: isDownload) { $0.credential = .bearer("hidden") } == Self.rejected)
+        #expect(
+            try await message(isDownload: isDownload) { $0.headerFields[.authorization] = "bearer hidden" }
+                == Self.rejected)
+        let session = SessionConfiguration.test { $0.additionalHeaders = ["Authorization: Bearer hidden"] }
+        #expect(try await message(session, isDownload: isDownload) == Self.rejected)
+        #expect(
+            try await message(
+                headers: ["WWW-Authenticate: Bearer realm=\"r\""], isDownload: isDownload, credential: .bearer("hidden")
+            )
+                == Self.rejected)
+    }
+
+    @Test("the message speaks of a user name and password otherwise", arguments: [false, true])
+    func other(isDownload: Bool) async throws {
+        #expect(try await message(isDownload: isDownload) == Self.login)
+        // A password takes precedence over the request's own field.
+        let mixed = try await message(isDownload: isDownload) {
+            $0.credential = Credential(user: "u", password: "p")
+            $0.headerFields[.authorization] = "Bearer hidden"
+        }
+        #expect(mixed == Self.login)
+        #expect(try await message(isDownload: isDownload) { $0.headerFields[.authorization] = "Basic x" } == Self.login)
+        // Without a challenge, the token was not sent.
+        #expect(try await message(isDownload: isDownload, credential: .bearer("hidden")) == Self.login)
+    }
+}
