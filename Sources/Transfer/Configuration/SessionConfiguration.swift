@@ -6,7 +6,8 @@ import Curl
 /// from them, share them.
 public struct SessionConfiguration: Sendable {
     /// Header lines (`Name: value`) sent with every request that does not set the field itself. After a redirect to
-    /// another origin, only fields without authentication data are sent.
+    /// another origin, only fields without authentication data are sent. A line without a colon is not sent, and a line
+    /// with a line end fails the request with ``TransferError/Code/invalidRequest``.
     public var additionalHeaders: [String] {
         get { fields.value.additionalHeaders }
         _modify { yield &fields.value.additionalHeaders }

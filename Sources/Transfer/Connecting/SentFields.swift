@@ -49,6 +49,17 @@ enum SentFields {
         return configuration.additionalHeaders.filter { RedirectRule.isHarmless(name(of: $0)) }
     }
 
+    /// Returns whether a line is a header field: a name (RFC 9110, section 5.1) with a colon and a value, or
+    /// with a semicolon alone for an empty value. libcurl does not send a line without either, and the request fails if
+    /// a line has a line end.
+    static func isValid(_ line: String) -> Bool {
+        let isText = line.unicodeScalars.allSatisfy { $0 == "\t" || $0.properties.generalCategory != .control }
+        guard isText, let end = line.utf8.firstIndex(where: { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ";") }),
+            HTTPField.Name(String(line[..<end])) != nil
+        else { return false }
+        return line.utf8[end] == UInt8(ascii: ":") || line.utf8.index(after: end) == line.endIndex
+    }
+
     /// Returns whether a field line is for a proxy only.
     static func isForProxy(_ line: String) -> Bool {
         guard let first = line.utf8.first, first | 0x20 == UInt8(ascii: "p") else { return false }

@@ -18,6 +18,8 @@ struct CurlCommandLine {
     enum Body {
         case body(RequestBody)
         case form(FormDescription)
+        /// The body is not part of the command, whatever it is.
+        case omitted(isUpload: Bool)
     }
 
     /// A body of more bytes is not part of the command, since the system limits the length of an argument.
@@ -95,7 +97,9 @@ struct CurlCommandLine {
         }
         let proxy = ProxyOptions(configuration: configuration, request: request)
         let isRead = proxy.readsRequests && request.url.lowercased().hasPrefix("http:")
-        for line in lines where isRead || !SentFields.isForProxy(line) {
+        let valid = lines.filter(SentFields.isValid)
+        if valid.count < lines.count { parts.notes.append("invalid header lines of the session are left out") }
+        for line in valid where isRead || !SentFields.isForProxy(line) {
             parts.words += ["--header", Self.quoted(includesSecrets ? line : Self.redacted(line))]
         }
         if !engineFields.contains(where: { $0.hasPrefix("Accept-Encoding:") }), CachedExchange.decodes(request) {
@@ -105,7 +109,8 @@ struct CurlCommandLine {
 
     private static func redacted(_ line: String) -> String {
         guard let field = SentFields.fields([line]).first else { return line }
-        return FieldRedaction.isSecret(field.name) ? "\(field.name.rawName): …" : line
+        let value = FieldRedaction.value(of: field)
+        return value == field.value ? line : "\(field.name.rawName): \(value)"
     }
 
     private func addCookies(to parts: inout Parts) {
@@ -143,6 +148,8 @@ struct CurlCommandLine {
     private func addFileServer(to parts: inout Parts) {
         switch body {
         case .body(.file(let source)): parts.words += ["--upload-file", Self.quoted(path(of: source) ?? "-")]
+        case .omitted(isUpload: true): parts.words += ["--upload-file", Self.quoted("…")]
+        case .omitted: break
         case .body(let body) where body.length == 0: break
         case .body, .form:
             parts.words += ["--upload-file", "-"]
@@ -175,6 +182,7 @@ struct CurlCommandLine {
         case .form(.unknown):
             parts.notes.append("the body is a form that is not encoded yet")
             return false
+        case .omitted: return false
         }
         return true
     }

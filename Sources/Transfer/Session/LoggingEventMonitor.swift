@@ -33,7 +33,7 @@ public struct LoggingEventMonitor: EventMonitor {
     }
 
     public func request(_ request: Request, didCreate task: any SessionTask) {
-        write(request, "sends \(CurlCommand.text(for: task.originalRequest))")
+        write(request, "sends \(request.curlCommand(for: task.originalRequest))")
     }
 
     public func request(_ request: Request, didReceive head: ResponseHead) {

@@ -6,7 +6,9 @@ extension Request {
     /// The command sends what the request sends: the method, all header fields with those of the session, cookies, the
     /// body, and the credential. It uses the same proxy and version of HTTP. Before the first attempt, changes by
     /// adapters are missing. A body that is a file is sent from its path. A stream, a form with large files, and bytes
-    /// in memory beyond 64 KiB are not part of the command: it reads standard input, and a comment says so.
+    /// in memory beyond 64 KiB are not part of the command: it reads standard input, and a comment says so. A
+    /// comment also tells if a line of ``SessionConfiguration/additionalHeaders`` is left out because it is no header
+    /// field.
     ///
     /// A form of text and bytes is the same before and after the attempts. A form with files or streams is part of the
     /// command when it has been encoded. Of a form that a closure makes when the request starts, a comment says that it
@@ -29,6 +31,16 @@ extension Request {
 
     private var curlBody: RequestBody {
         (self as? DataRequest)?.makeBody() ?? (self as? DownloadRequest)?.body ?? .none
+    }
+
+    /// Returns `request` as a command line for curl(1), without secrets and without the body; for a stream, which curl
+    /// cannot repeat, its address.
+    func curlCommand(for request: TransferRequest) -> String {
+        guard !(self is StreamRequest) else { return URLRedaction.redact(request.url) }
+        return CurlCommandLine(
+            request: request, configuration: session.configuration, body: .omitted(isUpload: self is UploadRequest),
+            engineFields: curlFields(request), credential: delegate.credential, includesSecrets: false
+        ).text
     }
 
     private func curlFields(_ request: TransferRequest) -> [String] {

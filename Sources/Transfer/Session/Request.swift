@@ -96,8 +96,9 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
             + (response.map { " (\($0.status))" } ?? "")
     }
 
-    /// The request as a curl command, without secrets, for a test by hand.
-    public var debugDescription: String { request.map { CurlCommand.text(for: $0) } ?? description }
+    /// The request as a curl command for a test by hand: ``cURLDescription(includingSecrets:)`` without secrets and
+    /// without the body.
+    public var debugDescription: String { request.map { curlCommand(for: $0) } ?? description }
 
     // MARK: Life cycle
 

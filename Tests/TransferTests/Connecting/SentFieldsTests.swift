@@ -43,6 +43,15 @@ struct SentFieldsTests {
         #expect(fields.map { "\($0.name)=\($0.value)" } == ["A=b: c; d", "B=", "A=z"])
     }
 
+    @Test(
+        "a line is a header field if it has a name and a colon, or a semicolon in place of a value",
+        arguments: [
+            ("A: b", true), ("A:b;c", true), ("A:", true), ("A;", true), ("A:\tb\tc", true), ("A: ü", true),
+            ("no colon", false), ("A; ", false), ("A; b", false), (": b", false), ("", false), ("@file", false),
+            ("A b: c", false), ("A: b\r\nC: d", false), ("A: b\n", false), ("A: \u{1B}[2J", false), ("A\0: b", false),
+        ])
+    func validity(line: String, isValid: Bool) { #expect(SentFields.isValid(line) == isValid) }
+
     @Test("each name is said once: a credential outranks the session's field, and its agent the default one")
     func once() {
         let session = ["Authorization: session", "user-agent: session"]

@@ -139,6 +139,47 @@ struct CurlCommandLineTests {
         #expect(upload.cURLDescription().contains("--proxy 'http://proxy.example:1/'"))
     }
 
+    @Test("a line of the session that is no header field is neither sent nor part of the command")
+    func invalidLines() async throws {
+        let odd = try SessionManager(
+            configuration: .test { $0.additionalHeaders = ["no colon", "@/etc/passwd", "X-Good: 1", "X-Odd; 2"] })
+        let request = odd.request(server.url("/c"))
+        let command = request.cURLDescription(includingSecrets: true)
+        #expect(command.contains("X-Good: 1"))
+        for word in ["no colon", "passwd", "X-Odd"] { #expect(!command.contains(word), "\(command)") }
+        #expect(command.hasSuffix("  # invalid header lines of the session are left out"))
+        try await compare(request) { _ = await request.outcome }
+        let broken = try SessionManager(configuration: .test { $0.additionalHeaders = ["X-A: b\r\nX-Forged: 1"] })
+        let failing = broken.request(server.url("/c"))
+        #expect(!failing.cURLDescription(includingSecrets: true).contains("Forged"))
+        #expect(await failing.outcome.error?.code == .invalidRequest)
+    }
+
+    @Test("the debug description and the log have the same command, without the body")
+    func debugDescription() async throws {
+        let lines = Notes<String>()
+        let logged = try SessionManager(
+            configuration: .test { $0.additionalHeaders = ["X-Own: 1"] },
+            eventMonitors: [LoggingEventMonitor { lines.add($0) }])
+        let upload = logged.upload(Data("content".utf8), to: server.url("/c"), method: .put)
+        let text = upload.debugDescription
+        #expect(text.hasPrefix("curl --include --request 'PUT'") && text.contains("--header 'X-Own: 1'"))
+        #expect(!text.contains("--data") && !text.contains("#") && text.hasSuffix("'\(server.url("/c"))'"))
+        _ = await upload.outcome
+        try await eventually(that: "it is logged") { lines.all.contains { $0.hasSuffix("sends \(text)") } }
+        let file = logged.upload(Data("content".utf8), with: TransferRequest(url: "ftp://h/f"))
+        #expect(file.debugDescription == "curl --upload-file '…' --noproxy '*' 'ftp://h/f'")
+    }
+
+    @Test("the secrets of URLs in header fields are omitted too")
+    func secretsInFields() throws {
+        let headers: HTTPHeaders = [
+            .referer("https://u:secret@h/?a=secret"), HTTPHeader(name: "Link", value: "secret"),
+        ]
+        let text = manager.request("http://h/", headers: headers).cURLDescription()
+        #expect(!text.contains("secret") && text.contains("'Referer: https://h/?a=…'") && text.contains("'Link: …'"))
+    }
+
     @Test("what a command cannot contain is a comment")
     func comments() throws {
         let stream = BodyStream {

@@ -88,9 +88,10 @@ struct RowsOfReportsTests {
             #expect(!text.contains("hidden") && !text.contains("pass@") && !text.contains("me:"))
         }
         #expect(made.description == "PUT https://example.org/path?key=…&page")
-        #expect(made.debugDescription.contains("-X PUT"))
+        #expect(made.debugDescription.contains("--request 'PUT'"))
         #expect(made.debugDescription.contains("'Accept: it'\\''s'"))
-        #expect(made.debugDescription.contains("'Cookie: …'") && made.debugDescription.contains("-u …"))
+        #expect(made.debugDescription.contains("'Cookie: …'"))
+        #expect(made.debugDescription.contains("'Authorization: …'"))
     }
 
     @Test("K30: closures that override take the place of the defaults, those with a completion before the plain ones")
