@@ -149,7 +149,7 @@ final class FormBody: Sendable {
     }
 }
 
-/// What is known of a form before it is sent, or afterwards.
+/// The known contents of a form before it is sent, or afterwards.
 enum FormDescription {
     /// The encoded form.
     case bytes([UInt8], contentType: String)

@@ -104,7 +104,7 @@ extension SessionManager {
 
     /// Returns a request to send a form that `fill` creates.
     ///
-    ///     manager.upload(multipartFormData: { $0.append("a title", name: "title") }, to: url, headers: ["X-Trace": "7"])
+    ///     let upload = manager.upload(multipartFormData: { $0.append("a title", name: "title") }, to: url)
     ///
     /// - Parameters:
     ///   - fill: called once, when the request starts, on a thread where it may block.
