@@ -1,6 +1,6 @@
 import Curl
 
-/// The schemes of WebSockets (RFC 6455, section 3), which this library does not support.
+/// The schemes of WebSockets (RFC 6455, section 3).
 enum WebSocketScheme: String {
     case ws, wss
 
@@ -13,7 +13,8 @@ enum WebSocketScheme: String {
         self.init(rawValue: String(decoding: scheme.map { $0 | 0x20 }, as: UTF8.self))
     }
 
-    /// The error of a request with such a scheme.
+    /// The error of a request that cannot be made: a request of another kind with such a scheme, or any one if libcurl
+    /// has no WebSockets.
     ///
     /// - Parameters:
     ///   - version: the version of libcurl.
@@ -23,7 +24,7 @@ enum WebSocketScheme: String {
     ) -> TransferError {
         let reason =
             isAvailable
-            ? "WebSockets are not supported, although this libcurl (\(version)) has them"
+            ? "a URL with ws or wss needs a WebSocket request (SessionManager.webSocket)"
             : "this libcurl (\(version)) has no WebSockets: 7.86 or later built with them is needed"
         return TransferError(.protocolNotAllowed, reason)
     }

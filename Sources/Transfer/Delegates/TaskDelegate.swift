@@ -131,6 +131,7 @@ open class TaskDelegate: @unchecked Sendable {
     var isSubclassed: Bool {
         let standard: [TaskDelegate.Type] = [
             DataTaskDelegate.self, DownloadTaskDelegate.self, UploadTaskDelegate.self, StreamTaskDelegate.self,
+            WebSocketTaskDelegate.self,
         ]
         return !standard.contains { $0 == type(of: self) }
     }

@@ -254,7 +254,8 @@ public final class Session: TaskSession {
 
     private func enter(_ task: any LoopTask) -> AdmissionResult {
         // The URL is parsed only if connections are limited.
-        let host = configuration.limitsConnections ? (try? CurlURL(task.originalRequest.url))?.origin : nil
+        let counts = configuration.limitsConnections && !(task is StreamTask)
+        let host = counts ? (try? CurlURL(task.originalRequest.url))?.origin : nil
         return state.withLock { state in
             guard state.phase == .open else { return .refused }
             state.tasks[task.identifier] = task

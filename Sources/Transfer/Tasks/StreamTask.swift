@@ -22,6 +22,8 @@ public final class StreamTask: LoopTask {
     let core: TaskCore
     let session: any TaskSession
     let channel: StreamChannel
+    /// What the task does on its connection: ``channel``, or a WebSocket.
+    let link: any StreamLink
     private let currentRun = LoopConfined<any StreamTaskRun>()
     /// Whether the channel belongs to a request and outlives an attempt that does not connect.
     private let isShared: Bool
@@ -32,7 +34,20 @@ public final class StreamTask: LoopTask {
         core = TaskCore(request, progress: progress)
         self.session = session
         self.channel = channel ?? StreamChannel()
+        link = self.channel
         isShared = channel != nil
+    }
+
+    /// Creates a task that carries another protocol. The calls of the task itself are refused.
+    init(
+        _ request: TransferRequest, progress: TransferProgress, session: any TaskSession, link: any StreamLink
+    ) {
+        core = TaskCore(request, progress: progress)
+        self.session = session
+        channel = StreamChannel()
+        channel.end(.streamClosed("the connection belongs to another protocol"))
+        self.link = link
+        isShared = true
     }
 
     func beginRun(on core: LoopCore) -> any LoopRun {
@@ -57,9 +72,9 @@ public final class StreamTask: LoopTask {
     }
 
     /// The number of bytes received from the peer, read or not.
-    public var bytesReceived: Int64 { channel.bytesReceived }
+    public var bytesReceived: Int64 { link.bytesReceived }
     /// The number of bytes that the system has accepted for sending.
-    public var bytesSent: Int64 { channel.bytesSent }
+    public var bytesSent: Int64 { link.bytesSent }
 
     /// The maximum number of bytes of one read.
     public static let longestRead = StreamChannel.longestRead

@@ -5,7 +5,7 @@ import Glibc
 /// and performs the operations of its channel.
 final class StreamRun: StreamTaskRun, StreamHandler {
     let task: StreamTask
-    private let channel: StreamChannel
+    private let channel: any StreamLink
     let session: any TaskSession
     private unowned let core: LoopCore
     private var machine: StreamStateMachine
@@ -22,7 +22,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
     init(task: StreamTask, core: LoopCore) {
         self.task = task
         self.core = core
-        channel = task.channel
+        channel = task.link
         session = task.session
         machine = StreamStateMachine(
             stallTimeout: session.configuration.stallTimeout(of: task.originalRequest), now: .now())
@@ -48,7 +48,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
         task.progress.setPhase(.connecting)
         steps.begin()
         do throws(TransferError) {
-            let peer = try StreamAddress.peer(of: request.url)
+            let peer = try channel.peer(of: request, configuration)
             self.peer = peer
             let route = try RouteLookup(
                 to: (peer.host, peer.port), proxy: request.proxy ?? configuration.proxy, evaluator: evaluator)
@@ -98,7 +98,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
         channel.detach()
         if let metrics = steps.metrics() { task.core.add(metrics) }
         task.endRun(on: core)
-        session.complete(task, error)
+        session.complete(task, channel.conclusion(error))
     }
 
     /// Performs the channel's pending operations and schedules the next deadline.
@@ -192,7 +192,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
             stream.closeWrite()
             session.callbacks.streamTask(writeClosedFor: task)
         case .capture(let number):
-            let (reader, writer) = (StreamReader(channel: channel), StreamWriter(channel: channel))
+            let (reader, writer) = (StreamReader(channel: task.channel), StreamWriter(channel: task.channel))
             session.callbacks.streamTask(task, didBecome: reader, writer)
             channel.captured(number)
         case .secure(let number): startTLS(number, on: stream)
