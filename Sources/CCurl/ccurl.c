@@ -180,15 +180,6 @@ char *ccurl_ascii_host(const char *host) {
     return copy;
 }
 
-int ccurl_has_websockets(void) {
-    // The functions may be there although the protocol is switched off, as in Debian's 7.88.1.
-    if (dlsym(RTLD_DEFAULT, "curl_ws_send") == NULL || dlsym(RTLD_DEFAULT, "curl_ws_recv") == NULL) return 0;
-    for (const char *const *name = curl_version_info(CURLVERSION_NOW)->protocols; *name != NULL; name++) {
-        if (strcmp(*name, "ws") == 0) return 1;
-    }
-    return 0;
-}
-
 int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[16]) {
     if (address->family == AF_INET && address->addrlen >= sizeof(struct sockaddr_in)) {
         struct sockaddr_in four;

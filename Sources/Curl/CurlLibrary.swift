@@ -18,9 +18,6 @@ package enum CurlLibrary {
     /// Whether libcurl was built with HTTP/3.
     package static var hasHTTP3: Bool { ccurl_has_http3() != 0 }
 
-    /// Whether libcurl has WebSockets.
-    package static var hasWebSockets: Bool { ccurl_has_websockets() != 0 }
-
     /// The version number of the loaded library, such as `7.88.1`.
     package static var versionNumber: String { String(cString: ccurl_version_number()) }
 

@@ -6,8 +6,6 @@ package struct StreamPeer: Sendable, Hashable {
     /// The host as it was given, without brackets.
     package let host: String
     package let port: Int
-    /// Whether libcurl is told that the stream carries a WebSocket (RFC 6455), which not every libcurl allows.
-    package var isWebSocket = false
     private let authority: String
 
     /// - Parameters:
@@ -43,10 +41,7 @@ package struct StreamPeer: Sendable, Hashable {
     }
 
     /// Returns the URL that makes libcurl connect to this peer. Its scheme only selects whether TLS is used.
-    func url(secure: Bool) -> String {
-        let scheme = isWebSocket ? secure ? "wss" : "ws" : secure ? "https" : "http"
-        return "\(scheme)://\(authority):\(port)"
-    }
+    func url(secure: Bool) -> String { "\(secure ? "https" : "http")://\(authority):\(port)" }
 
     private static func isHexDigit(_ byte: UInt8) -> Bool {
         switch byte {

@@ -22,10 +22,6 @@ static inline int ccurl_has_feature(int feature) {
 
 static inline int ccurl_has_http3(void) { return ccurl_has_feature(CURL_VERSION_HTTP3); }
 
-// Returns whether the loaded libcurl has WebSockets: they are among its protocols, and it has the functions for their
-// frames (curl_ws_send(3), since 7.86.0).
-int ccurl_has_websockets(void);
-
 static inline int ccurl_decodes_gzip(void) { return ccurl_has_feature(CURL_VERSION_LIBZ); }
 
 static inline int ccurl_decodes_brotli(void) { return ccurl_has_feature(CURL_VERSION_BROTLI); }

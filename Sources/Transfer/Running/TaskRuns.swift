@@ -35,7 +35,7 @@ struct TaskRuns: RunFactory {
     /// - Returns: `nil` if the URL's scheme is not that of a file server.
     private static func remoteFile(of task: any LoopTask) throws(TransferError) -> RemoteFile? {
         // libcurl does not even parse the URL of a protocol that it lacks.
-        if WebSocketScheme(of: task.originalRequest.url) != nil { throw WebSocketScheme.error() }
+        if WebSocketScheme(of: task.originalRequest.url) != nil { throw WebSocketScheme.error }
         guard RemoteScheme(of: task.originalRequest.url) != nil else { return nil }
         if task.session.configuration.transportStub != nil { throw .notStubbed }
         return try RemoteFile(task.originalRequest.url)

@@ -184,12 +184,9 @@ extension SessionManager {
     /// Returns a request for a WebSocket.
     ///
     /// Of the request, the URL, the fields, the credential, the identity, the trusted certificates, the proxy (as a
-    /// tunnel), the cookies and the time limits apply, and of the session what belongs to them. A credential is sent
+    /// tunnel), the cookies and the time limits apply, and the session's values of the same kinds. A credential is sent
     /// with the handshake and without a challenge, by the Basic scheme or as a bearer token. A redirect is not followed,
     /// and rates and connection limits do not apply.
-    ///
-    /// A libcurl built with WebSockets is needed, 7.86 or later. Otherwise, the request fails with
-    /// ``TransferError/Code/protocolNotAllowed`` and a message that says so.
     ///
     /// - Parameters:
     ///   - request: its URL, after the adapter, is `ws://…` or `wss://…`.

@@ -122,7 +122,6 @@ final class WebSocketChannel: StreamLink {
         of request: TransferRequest, _ configuration: SessionConfiguration
     ) throws(TransferError) -> StreamPeer {
         let url = try WebSocketURL(request.url)
-        guard CurlLibrary.hasWebSockets else { throw WebSocketScheme.error() }
         guard request.method == .get else {
             throw TransferError(.invalidRequest, "the method of a WebSocket's request is GET")
         }

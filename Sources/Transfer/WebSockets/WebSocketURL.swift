@@ -9,7 +9,7 @@ struct WebSocketURL {
 
     /// Parses a URL.
     ///
-    /// The schemes are replaced before libcurl parses the URL, since a libcurl without WebSockets does not know them.
+    /// The schemes are replaced before libcurl parses the URL, since libcurl may not know them.
     init(_ text: String) throws(TransferError) {
         guard let scheme = WebSocketScheme(of: text) else {
             throw TransferError(.protocolNotAllowed, "a WebSocket's URL must begin with ws:// or wss://")
@@ -24,10 +24,9 @@ struct WebSocketURL {
         } catch {
             throw TransferError(.invalidRequest, "the URL of the WebSocket is not valid")
         }
-        guard var peer = StreamPeer(host: web.host, port: web.port) else {
+        guard let peer = StreamPeer(host: web.host, port: web.port) else {
             throw TransferError(.invalidRequest, "the URL of the WebSocket has no usable host")
         }
-        peer.isWebSocket = true
         self.peer = peer
     }
 

@@ -8,21 +8,7 @@ import Testing
 
 @testable import Transfer
 
-@Suite("WebSocket requests where libcurl has no WebSockets", .enabled(if: !CurlLibrary.hasWebSockets))
-struct AbsentWebSocketTests {
-    @Test("a WebSocket fails at once, says what is missing, and answers every call")
-    func absent() async throws {
-        let manager = try SessionManager(configuration: .test())
-        let request = manager.webSocket("ws://127.0.0.1:1/")
-        let error = try #require(await failure { () async throws(TransferError) in try await request.send("a") })
-        #expect(error.code == .protocolNotAllowed && error.message == WebSocketScheme.error().message)
-        #expect(error.message.contains("has no WebSockets") && error.message.contains(CurlLibrary.versionNumber))
-        #expect(await request.outcome.error == error)
-        #expect(await failure { () async throws(TransferError) in for try await _ in request.messages {} } == error)
-    }
-}
-
-@Suite("WebSocket requests", .enabled(if: CurlLibrary.hasWebSockets))
+@Suite("WebSocket requests")
 struct WebSocketRequestTests {
     private let manager: SessionManager
 
