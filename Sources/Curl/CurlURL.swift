@@ -75,10 +75,12 @@ package struct CurlURL: Sendable, Equatable {
         let mayHaveUser = Self.mayHaveUser(text) || base.map { Self.mayHaveUser($0.text) } ?? false
         let isSimple = isWeb && !mayHaveUser && Self.isPlain(host) && path.utf8.first == UInt8(ascii: "/")
         let authority = handle.part(CURLUPART_PORT).map { host + ":" + $0 } ?? host
-        let simple = scheme + "://" + authority + (query?.isEmpty == false ? target : path)
-        guard let text = isSimple ? simple : handle.part(CURLUPART_URL) else { throw CurlError(CURLE_URL_MALFORMAT) }
+        let simple = scheme + "://" + authority + target
+        guard let printed = isSimple ? simple : handle.part(CURLUPART_URL) else { throw CurlError(CURLE_URL_MALFORMAT) }
+        // libcurl leaves out the question mark of an empty query, with which the URL is another one.
+        let whole = query?.isEmpty == true && !printed.utf8.contains(UInt8(ascii: "?")) ? printed + "?" : printed
         parts = Parts(
-            text: text, scheme: lowerScheme, host: lowerHost, port: port, path: path, target: target,
+            text: whole, scheme: lowerScheme, host: lowerHost, port: port, path: path, target: target,
             origin: lowerScheme + "://" + lowerHost + ":" + String(port))
     }
 

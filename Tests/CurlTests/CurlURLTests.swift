@@ -173,7 +173,10 @@ struct CurlURLTests {
         }
         // A URL without a port, such as that of a file, is refused, although libcurl prints it.
         guard let url = try? CurlURL(text, relativeTo: base) else { return false }
-        #expect(url.text == handle.part(CURLUPART_URL), "\(text)")
+        // libcurl leaves out the question mark of an empty query.
+        let mark = handle.part(CURLUPART_QUERY)?.isEmpty == true ? "?" : ""
+        #expect(url.text == handle.part(CURLUPART_URL).map { $0 + mark }, "\(text)")
+        #expect(url.text.hasSuffix(url.target), "\(text)")
         return true
     }
 
