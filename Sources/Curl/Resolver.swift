@@ -165,10 +165,11 @@ package final class Resolver: Sendable {
         return host.withCString { inet_pton(AF_INET, $0, &space) == 1 || inet_pton(AF_INET6, $0, &space) == 1 }
     }
 
-    /// Whether a name lies beneath `localhost`. Such names always mean this machine (RFC 6761, section 6.3).
+    /// Whether a name lies beneath `localhost`, or is `localhost.`. Such names always mean this machine (RFC 6761,
+    /// section 6.3).
     package static func isLoopbackName(_ host: String) -> Bool {
-        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
-        return name.lowercased().hasSuffix(".localhost")
+        let name = (host.hasSuffix(".") ? host.dropLast() : host[...]).lowercased()
+        return name.hasSuffix(".localhost") || host.hasSuffix(".") && name == "localhost"
     }
 
     // The values of EAI_NODATA and EAI_ADDRFAMILY, which glibc's header defines only with _GNU_SOURCE.

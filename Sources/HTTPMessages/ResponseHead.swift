@@ -188,6 +188,10 @@ public struct ResponseHead: Sendable {
         return length
     }
 
+    /// Whether the head has a `Content-Length` that is not a number of 64 bits. libcurl ignores a number that is too
+    /// large, and the end of the body would be unknown.
+    package var hasInvalidContentLength: Bool { contentLength == nil && value(of: "content-length") != nil }
+
     /// The content coding; `nil` for none or `identity` (RFC 9110, section 8.4).
     public var contentCoding: String? {
         guard let coding = value(of: "content-encoding")?.lowercased(), !coding.isEmpty, coding != "identity" else {

@@ -73,18 +73,21 @@ final class BodyChannel: Sendable {
                 try ending.get()
                 return nil
             }
+            var isAlone = true
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     let isReady = state.withLock { state in
                         if !state.pieces.isEmpty || state.ending != nil { return true }
-                        state.reader = continuation
-                        return false
+                        isAlone = state.reader == nil
+                        if isAlone { state.reader = continuation }
+                        return !isAlone
                     }
                     if isReady { continuation.resume() }
                 }
             } onCancel: {
                 abandon()
             }
+            guard isAlone else { throw TransferError(.invalidRequest, "two tasks read the same body at once") }
         }
     }
 

@@ -45,8 +45,8 @@ public struct HTTPHeader: Sendable, Hashable {
 extension HTTPHeader: CustomStringConvertible {
     /// `Name: value`; the value of a field that may be secret is omitted.
     public var description: String {
-        let isSecret = HTTPField.Name(name).map { FieldRedaction.isSecret($0) } ?? true
-        return "\(name): \(isSecret ? "…" : value)"
+        let shown = HTTPField.Name(name).map { FieldRedaction.value(of: HTTPField(name: $0, value: value)) }
+        return "\(name): \(shown ?? "…")"
     }
 }
 

@@ -46,10 +46,7 @@ struct ResponseEvaluator {
     }
 
     func evaluate(_ head: ResponseHead, now: Int64) -> Verdict {
-        if (200...299).contains(head.status), head.contentLength == nil, head.value(of: "content-length") != nil {
-            // libcurl ignores a number that is too large. The end of the body would then be unknown.
-            return .fail(TransferError(.truncated, "the server sent an invalid Content-Length"))
-        }
+        if (200...299).contains(head.status), head.hasInvalidContentLength { return .fail(.invalidContentLength) }
         return evaluateStatus(head, now: now)
     }
 
@@ -241,4 +238,8 @@ struct ResponseEvaluator {
         ]
         return suffixes[coding]?.contains { path.lowercased().hasSuffix($0) } ?? false
     }
+}
+
+extension TransferError {
+    static let invalidContentLength = TransferError(.truncated, "the server sent an invalid Content-Length")
 }

@@ -54,6 +54,8 @@ struct CurlCommandLine {
         let url = (try? CurlURL(request.url))?.text ?? request.url
         let shown = includesSecrets ? url : URLRedaction.redact(url)
         if shown.contains(where: { "[]{}".contains($0) }) { parts.words.append("--globoff") }
+        // An argument that begins with a hyphen would be an option.
+        if shown.hasPrefix("-") { parts.words.append("--url") }
         parts.words.append(Self.quoted(shown))
         return parts.text
     }

@@ -176,6 +176,7 @@ final class DataRun: LoopRun, TransactionClient {
         finding = caching?.didReceiveFinalHead(head) ?? .new
         guard case .new = finding else { return .discard }
         self.head = head
+        if head.hasInvalidContentLength { return .refuse(.invalidContentLength) }
         if let error = outgoing.didReceiveFinalHead(head, of: transaction) { return .refuse(error) }
         task.responseProgress.setTotal(head.contentCoding == nil ? head.contentLength : nil)
         task.responseProgress.setCompleted(0)
