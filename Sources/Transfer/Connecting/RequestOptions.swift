@@ -14,6 +14,8 @@ struct RequestOptions {
     var hasOwnConnection = false
     /// Whether a challenge has been answered; its `Authorization` field takes precedence over the request's own.
     var isAuthorized = false
+    /// Whether the request has a body.
+    var sendsBody = false
     let trust: TrustOptions
     /// The size of the receive buffer in bytes. libcurl allocates one per handle, so it is large for few transfers and
     /// small for many.
@@ -71,7 +73,7 @@ struct RequestOptions {
 
     private func setHeaders(on easy: inout EasyHandle) throws(CurlError) {
         let lines = SentFields.lines(
-            of: request, configuration, engineFields: engineFields, isAuthorized: isAuthorized)
+            of: request, configuration, engineFields: engineFields, isAuthorized: isAuthorized, sendsBody: sendsBody)
         // Fields for the proxy must never reach a server (RFC 9110, section 11.7.2). Through a tunnel, through SOCKS or
         // without a proxy they would.
         let proxy = ProxyOptions(configuration: configuration, request: request)

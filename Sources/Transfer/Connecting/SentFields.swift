@@ -7,8 +7,10 @@ enum SentFields {
     /// - Parameters:
     ///   - engineFields: lines added by the engine.
     ///   - isAuthorized: whether a challenge has been answered; see ``RequestOptions/isAuthorized``.
+    ///   - sendsBody: whether the request has a body.
     static func lines(
-        of request: TransferRequest, _ configuration: SessionConfiguration, engineFields: [String], isAuthorized: Bool
+        of request: TransferRequest, _ configuration: SessionConfiguration, engineFields: [String], isAuthorized: Bool,
+        sendsBody: Bool = true
     ) -> [String] {
         var lines: [String] = []
         let hasAgent = names(.userAgent, request, configuration)
@@ -19,6 +21,7 @@ enum SentFields {
         for field in request.headerFields {
             if field.name == .authorization, isAuthorized || own != nil { continue }
             if engineNames.contains(field.name.canonicalName) { continue }
+            if isFraming(field.name.canonicalName, field.value, sendsBody: sendsBody) { continue }
             // libcurl takes `Name;` for a field with an empty value; `Name:` would remove the field.
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
@@ -28,10 +31,26 @@ enum SentFields {
                 continue
             }
             if name == HTTPField.Name.authorization.canonicalName, isAuthorized || own != nil { continue }
+            if isFraming(name, value(of: line), sendsBody: sendsBody) { continue }
             lines.append(line)
         }
         if !hasAgent { lines.append("User-Agent: \(configuration.userAgent)") }
         return lines + engineFields
+    }
+
+    /// Returns whether a field states where the request ends (RFC 9112, section 6), which the engine alone does. A field
+    /// that contradicts the body would make the server take a part of it for another request.
+    ///
+    /// - Parameter name: the name in lower case.
+    private static func isFraming(_ name: String, _ value: String, sendsBody: Bool) -> Bool {
+        // The length of no body is right, and some servers ask for it.
+        if name == "content-length" { return sendsBody || value != "0" }
+        return name == "transfer-encoding"
+    }
+
+    private static func value(of line: String) -> String {
+        let rest = line.utf8.drop { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: ";") }.dropFirst()
+        return String(decoding: FieldText.trimmed(Array(rest)), as: UTF8.self)
     }
 
     /// Returns whether the request has a field of this name, set by itself or by the session.

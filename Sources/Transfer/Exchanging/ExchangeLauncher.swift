@@ -1,5 +1,6 @@
 import Curl
 import Glibc
+import HTTPTypes
 
 /// A starter of a run's exchanges, one at a time: it resolves the names, sets the options and hands the exchange to
 /// libcurl.
@@ -21,6 +22,9 @@ final class ExchangeLauncher {
         var isAuthorized = false
         var trust: TrustOptions
     }
+
+    /// The maximum number of bytes of the target and the fields of a request without a body.
+    private static let longestHead = 128 * 1024
 
     private unowned let core: LoopCore
     private let session: any TaskSession
@@ -132,9 +136,20 @@ final class ExchangeLauncher {
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, route: route,
             engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
-            hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized, trust: plan.trust,
+            hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized,
+            sendsBody: plan.contribution.sendsBody, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
         let evaluatesAddresses = evaluator.evaluatesSockets
+        let head =
+            plan.url.target.utf8.count
+            + plan.request.headerFields.reduce(0) {
+                $0 + $1.name.rawName.utf8.count + $1.value.utf8.count
+            }
+        // libcurl 7.88 never sends the rest of such a head if the kernel takes a part of it only.
+        if head > Self.longestHead, !plan.contribution.sendsBody {
+            let words = "the URL and the header fields have \(head) bytes, more than \(Self.longestHead)"
+            return failed(TransferError(.invalidRequest, words))
+        }
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)
