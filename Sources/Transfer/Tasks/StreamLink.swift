@@ -1,6 +1,6 @@
 import Curl
 
-/// What a stream task does on its connection: the calls of its users and the bytes of the peer, as ``StreamRun`` carries
+/// The work of a stream task on its connection: the calls of its users and the bytes of the peer, as ``StreamRun`` carries
 /// them.
 protocol StreamLink: AnyObject, Sendable {
     /// Returns the peer that a request names.

@@ -22,7 +22,7 @@ public final class StreamTask: LoopTask {
     let core: TaskCore
     let session: any TaskSession
     let channel: StreamChannel
-    /// What the task does on its connection: ``channel``, or a WebSocket.
+    /// The work of the task on its connection: ``channel``, or a WebSocket.
     let link: any StreamLink
     private let currentRun = LoopConfined<any StreamTaskRun>()
     /// Whether the channel belongs to a request and outlives an attempt that does not connect.

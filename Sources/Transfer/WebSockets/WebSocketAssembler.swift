@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What a server sends: a whole message, or a control frame.
+/// A unit that a server sends: a whole message, or a control frame.
 enum WebSocketEvent: Equatable {
     case message(WebSocketMessage)
     case ping([UInt8])

@@ -9,7 +9,7 @@ struct WebSocketStateMachine {
     typealias Outcome = Result<WebSocketMessage?, TransferError>
 
     enum Phase: Equatable {
-        /// No connection is established yet.
+        /// The state before a connection is established.
         case waiting
         /// The connection is established, and TLS and the opening handshake come next.
         case connected
@@ -59,7 +59,7 @@ struct WebSocketStateMachine {
         var isPaused = false
     }
 
-    /// What is to be sent, and what is being sent.
+    /// The frames to be sent, and those being sent.
     struct Outbox {
         var sendings: Deque<Sending> = []
         var piece: Piece?
@@ -94,7 +94,7 @@ struct WebSocketStateMachine {
     var hasConnected = false
     var head: ResponseHead?
     var subprotocol: String?
-    /// What the server's Close frame says.
+    /// The content of the server's Close frame.
     var closure: WebSocketClosure?
     /// The reason why the connection is failed.
     var failure: TransferError?
