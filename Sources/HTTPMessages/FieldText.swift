@@ -28,7 +28,7 @@ package enum FieldText {
 }
 
 extension Int64 {
-    /// Parses digits, without a sign.
+    /// Parses a length or position in a protocol: digits only, without a sign.
     init?(digits bytes: some Sequence<UInt8>) {
         var number: Int64?
         for byte in bytes {
@@ -42,9 +42,5 @@ extension Int64 {
         self = number
     }
 
-    /// Parses a length or position in a protocol: digits only, without a sign.
-    package init?(digits text: some StringProtocol) {
-        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else { return nil }
-        self = number
-    }
+    package init?(digits text: some StringProtocol) { self.init(digits: text.utf8) }
 }

@@ -42,9 +42,9 @@ enum SentFields {
     /// that contradicts the body would make the server take a part of it for another request.
     ///
     /// - Parameter name: the name in lower case.
-    private static func isFraming(_ name: String, _ value: String, sendsBody: Bool) -> Bool {
+    private static func isFraming(_ name: String, _ value: @autoclosure () -> String, sendsBody: Bool) -> Bool {
         // The length of no body is right, and some servers ask for it.
-        if name == "content-length" { return sendsBody || value != "0" }
+        if name == "content-length" { return sendsBody || value() != "0" }
         return name == "transfer-encoding"
     }
 

@@ -140,11 +140,9 @@ final class ExchangeLauncher {
             sendsBody: plan.contribution.sendsBody, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
         let evaluatesAddresses = evaluator.evaluatesSockets
-        let head =
-            plan.url.target.utf8.count
-            + plan.request.headerFields.reduce(0) {
-                $0 + $1.name.rawName.utf8.count + $1.value.utf8.count
-            }
+        let head = plan.request.headerFields.reduce(plan.url.target.utf8.count) {
+            $0 + $1.name.rawName.utf8.count + $1.value.utf8.count
+        }
         // libcurl 7.88 never sends the rest of such a head if the kernel takes a part of it only.
         if head > Self.longestHead, !plan.contribution.sendsBody {
             let words = "the URL and the header fields have \(head) bytes, more than \(Self.longestHead)"

@@ -13,8 +13,8 @@ public protocol TokenAuthentication: Sendable {
     /// Obtains a new token. Calls never overlap. A call is not cancelled when the requests that wait for it are, since
     /// the server may already have revoked the old token. So it has to end by itself.
     ///
-    /// It must not use a manager whose requests wait for the token: the adapter would let the request for the new token
-    /// wait for the new token, so that neither would ever end.
+    /// The call must not use a manager whose requests wait for the token: the adapter would let the request for the
+    /// new token wait for the new token, so that neither would ever end.
     func refresh() async throws -> Token
 }
 

@@ -183,10 +183,10 @@ public struct WebSocketResponse: Sendable {
 extension SessionManager {
     /// Returns a request for a WebSocket.
     ///
-    /// Of the request, the URL, the fields, the credential, the identity, the trusted certificates, the proxy (as a
-    /// tunnel), the cookies and the time limits apply, and the session's values of the same kinds. A credential is sent
-    /// with the handshake and without a challenge, by the Basic scheme or as a bearer token. A redirect is not followed,
-    /// and rates and connection limits do not apply.
+    /// These values of the request and of the session apply: the URL, the fields, the credential, the identity, the
+    /// trusted certificates, the proxy (as a tunnel), the cookies and the time limits. A credential is sent with the
+    /// handshake and without a challenge, by the Basic scheme or as a bearer token. A redirect is not followed, and
+    /// rates and connection limits do not apply.
     ///
     /// - Parameters:
     ///   - request: its URL, after the adapter, is `ws://…` or `wss://…`.
