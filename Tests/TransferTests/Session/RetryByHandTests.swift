@@ -120,7 +120,7 @@ struct RetryByHandTests {
         let iterator = body.makeAsyncIterator()
         while try await iterator.next() != nil {}
         if isHeld { _ = await request.outcome }
-        #expect(request.retry())
+        try await eventually(that: "the end is announced, and the request starts again") { request.retry() }
         try await eventually(that: "the request ends", within: .seconds(20)) { request.delegate.isComplete }
         #expect(try await request.value.count == Int(resource.size))
         withExtendedLifetime(iterator) {}
