@@ -7,9 +7,13 @@ package struct CurlURL: Sendable, Equatable {
     private final class Parts: Sendable {
         let text, scheme, host, path, target, origin: String
         let port: Int
+        let parsed: CurlURLHandle
+        /// Whether libcurl sends the same for ``parsed`` as for ``text``.
+        let isExact: Bool
 
         init(
-            text: String, scheme: String, host: String, port: Int, path: String, target: String, origin: String
+            text: String, scheme: String, host: String, port: Int, path: String, target: String, origin: String,
+            parsed: consuming CurlURLHandle, isExact: Bool
         ) {
             self.text = text
             self.scheme = scheme
@@ -18,6 +22,8 @@ package struct CurlURL: Sendable, Equatable {
             self.path = path
             self.target = target
             self.origin = origin
+            self.parsed = parsed
+            self.isExact = isExact
         }
     }
 
@@ -53,7 +59,7 @@ package struct CurlURL: Sendable, Equatable {
         // A fragment is for the client only (RFC 9110, section 4.2.5).
         try handle.remove(CURLUPART_FRAGMENT)
         guard var host = handle.part(CURLUPART_HOST) else { throw CurlError(CURLE_URL_MALFORMAT) }
-        if !host.utf8.allSatisfy({ $0 < 0x80 }) {
+        if !Self.all(of: host, { $0 < 0x80 }) {
             guard let ascii = ccurl_ascii_host(host) else { throw CurlError(CURLE_URL_MALFORMAT) }
             defer { free(ascii) }
             // The whole is parsed again: the ASCII form may be a number, which libcurl reads as an address.
@@ -69,25 +75,66 @@ package struct CurlURL: Sendable, Equatable {
         let path = handle.part(CURLUPART_PATH) ?? "/"
         let query = handle.part(CURLUPART_QUERY)
         let target = query.map { path + "?" + $0 } ?? path
-        let (lowerScheme, lowerHost) = (scheme.lowercased(), host.lowercased())
+        let (lowerScheme, lowerHost) = (Self.lowercased(scheme), Self.lowercased(host))
         // libcurl assembles a URL character by character, which costs more than its parsing.
         let isWeb = scheme == "http" || scheme == "https"
-        let mayHaveUser = Self.mayHaveUser(text) || base.map { Self.mayHaveUser($0.text) } ?? false
-        let isSimple = isWeb && !mayHaveUser && Self.isPlain(host) && path.utf8.first == UInt8(ascii: "/")
-        let authority = handle.part(CURLUPART_PORT).map { host + ":" + $0 } ?? host
-        let simple = scheme + "://" + authority + target
-        guard let printed = isSimple ? simple : handle.part(CURLUPART_URL) else { throw CurlError(CURLE_URL_MALFORMAT) }
+        let isSimple = isWeb && !handle.hasUser && Self.isPlain(host) && path.utf8.first == UInt8(ascii: "/")
+        let simple = isSimple ? Self.assembled(scheme, host, port: handle.part(CURLUPART_PORT), target) : nil
+        guard let printed = simple ?? handle.part(CURLUPART_URL) else { throw CurlError(CURLE_URL_MALFORMAT) }
         // libcurl leaves out the question mark of an empty query, with which the URL is another one.
-        let whole = query?.isEmpty == true && !printed.utf8.contains(UInt8(ascii: "?")) ? printed + "?" : printed
+        let isEmptyQuery = query?.isEmpty == true
+        let whole = isEmptyQuery && !printed.utf8.contains(UInt8(ascii: "?")) ? printed + "?" : printed
         parts = Parts(
             text: whole, scheme: lowerScheme, host: lowerHost, port: port, path: path, target: target,
-            origin: lowerScheme + "://" + lowerHost + ":" + String(port))
+            origin: Self.assembled(lowerScheme, lowerHost, port: String(port), ""),
+            parsed: handle, isExact: isSimple && !isEmptyQuery)
     }
 
-    private static func mayHaveUser(_ text: String) -> Bool { text.utf8.contains(UInt8(ascii: "@")) }
+    /// Returns whether this value is a copy of another one, and not an equal result of another parsing.
+    func isCopy(of other: CurlURL) -> Bool { parts === other.parts }
+
+    /// Whether the URL has a user or a password.
+    var hasUser: Bool { parts.parsed.hasUser }
+
+    /// Calls `body` with the parsed URL, which libcurl may use for as long as a copy of this value exists; with `nil`
+    /// if it has to parse the text.
+    func withParsed<Answer>(_ body: (OpaquePointer?) -> Answer) -> Answer {
+        body(parts.isExact ? parts.parsed.raw : nil)
+    }
+
+    private static func assembled(_ scheme: String, _ host: String, port: String?, _ target: String) -> String {
+        let size = scheme.utf8.count + host.utf8.count + (port?.utf8.count ?? 0) + target.utf8.count + 4
+        // Several times as fast as appending strings.
+        return String(unsafeUninitializedCapacity: size) { text in
+            var count = copy(scheme, to: text)
+            count += copy("://", to: text[count...])
+            count += copy(host, to: text[count...])
+            if let port {
+                count += copy(":", to: text[count...])
+                count += copy(port, to: text[count...])
+            }
+            return count + copy(target, to: text[count...])
+        }
+    }
+
+    /// Copies a text to the beginning of a buffer that has room for it.
+    ///
+    /// - Returns: the number of bytes copied.
+    private static func copy(_ text: String, to space: Slice<UnsafeMutableBufferPointer<UInt8>>) -> Int {
+        copy(text, to: UnsafeMutableBufferPointer(rebasing: space))
+    }
+
+    private static func copy(_ text: String, to space: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        var text = text
+        return text.withUTF8 { bytes in space.initialize(fromContentsOf: bytes) }
+    }
+
+    private static func lowercased(_ text: String) -> String {
+        all(of: text) { !(0x41...0x5A).contains($0) } ? text : text.lowercased()
+    }
 
     /// Returns whether libcurl leaves a host as it is: it encodes a percent sign, and adds the zone to an IPv6 address.
     private static func isPlain(_ host: String) -> Bool {
-        !host.utf8.contains { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "[") }
+        all(of: host) { $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: "[") }
     }
 }

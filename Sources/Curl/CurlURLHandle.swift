@@ -1,8 +1,8 @@
 import CCurl
 
-/// An owner of a `CURLU *`.
-struct CurlURLHandle: ~Copyable {
-    private let raw: OpaquePointer
+/// An owner of a `CURLU *`. Several threads may use it once the URL is complete, since libcurl then only reads it.
+struct CurlURLHandle: ~Copyable, @unchecked Sendable {
+    let raw: OpaquePointer
 
     init() throws(CurlError) {
         guard let raw = curl_url() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
@@ -19,6 +19,12 @@ struct CurlURLHandle: ~Copyable {
 
     borrowing func remove(_ part: CURLUPart) throws(CurlError) {
         guard curl_url_set(raw, part, nil, 0) == CURLUE_OK else { throw CurlError(CURLE_URL_MALFORMAT) }
+    }
+
+    /// Whether the URL has a user or a password.
+    var hasUser: Bool {
+        for part in [CURLUPART_USER, CURLUPART_PASSWORD] where self.part(part) != nil { return true }
+        return false
     }
 
     /// Returns a part; `nil` if the URL does not have it.

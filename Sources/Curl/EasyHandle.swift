@@ -12,6 +12,9 @@ package struct EasyHandle: ~Copyable {
     private var commandsBetween = HeaderList()
     private var commandsAfter = HeaderList()
 
+    /// The URL set on the handle, whose parsed form libcurl does not copy before it connects.
+    private var url: CurlURL?
+
     /// The pool that takes over the handle at the end; `nil` if it is freed.
     private var pool: EasyHandlePool?
 
@@ -42,6 +45,14 @@ package struct EasyHandle: ~Copyable {
             strlen(text) == value.utf8.count ? ccurl_set_string(raw, option.option, text) : CURLE_BAD_FUNCTION_ARGUMENT
         }
         try CurlError.check(code)
+    }
+
+    /// Sets the URL.
+    package mutating func setURL(_ url: CurlURL) throws(CurlError) {
+        try set(.url, to: url.text)
+        self.url = url
+        // With the text alone, libcurl would parse it and assemble it again.
+        try CurlError.check(url.withParsed { ccurl_set_pointer(raw, CURLOPT_CURLU, $0.map { .init($0) }) })
     }
 
     /// Removes the default that libcurl was built with.

@@ -71,6 +71,8 @@ package final class LoopCore {
     /// The buffers for the bodies received on this loop.
     package let buffers = BufferPool()
 
+    package let urls = ParsedURLs()
+
     /// The handles of exchanges that have ended.
     let easyHandles = EasyHandlePool()
 

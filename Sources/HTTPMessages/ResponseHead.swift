@@ -82,20 +82,24 @@ public struct ResponseHead: Sendable {
             var start = 0
             while start < lines.count {
                 let end = Self.firstLineFeed(in: lines, from: start)
-                var index = 0
-                while index < name.count, start + index < end,
-                    Self.folded(lines[start + index]) == Self.folded(name[index])
-                {
-                    index += 1
-                }
-                if index == name.count, start + index < end, lines[start + index] == UInt8(ascii: ":"),
-                    !body(lines[(start + index + 1)..<end])
+                let colon = start + name.count
+                // The place of the colon rules out most other names.
+                if colon < end, lines[colon] == UInt8(ascii: ":"), Self.isName(name, in: lines, at: start),
+                    !body(lines[(colon + 1)..<end])
                 {
                     return
                 }
                 start = end + 1
             }
         }
+    }
+
+    /// Returns whether a line begins with a name, whatever the case of its letters.
+    private static func isName(
+        _ name: UnsafeBufferPointer<UInt8>, in lines: UnsafeRawBufferPointer, at start: Int
+    ) -> Bool {
+        for index in 0..<name.count where folded(lines[start + index]) != folded(name[index]) { return false }
+        return true
     }
 
     /// Returns the index of the first LF at or after `start`; the end if there is none.
@@ -270,7 +274,7 @@ package struct ResponseHeadParser {
             }
             return .complete(ResponseHead(status: status, version: version, reason: reason, lines: lines))
         }
-        if line.starts(with: "HTTP/".utf8) {
+        if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
             heads += 1
             guard heads <= Self.maximumHeads else { return .tooLong }
             lines.removeAll(keepingCapacity: true)

@@ -1,4 +1,5 @@
 import Curl
+import HTTPTypes
 
 /// A translation of a request into the options of an easy handle.
 struct RequestOptions {
@@ -16,6 +17,8 @@ struct RequestOptions {
     var isAuthorized = false
     /// Whether the request has a body.
     var sendsBody = false
+    /// Whether libcurl decodes the body of the response.
+    var decodes = false
     let trust: TrustOptions
     /// The size of the receive buffer in bytes. libcurl allocates one per handle, so it is large for few transfers and
     /// small for many.
@@ -25,6 +28,12 @@ struct RequestOptions {
     static let protocols = ["http", "https"]
     /// ``protocols`` as libcurl takes them.
     private static let protocolList = protocols.joined(separator: ",")
+
+    /// The field line that asks for a response in any coding that libcurl decodes; `nil` if it decodes none.
+    private static let acceptEncoding: String? = {
+        let codings = CurlLibrary.contentCodings
+        return codings.isEmpty ? nil : "Accept-Encoding: " + codings.joined(separator: ", ")
+    }()
 
     func apply(to exchange: Exchange) throws(CurlError) {
         exchange.activity.stallTimeout = configuration.stallTimeout(of: request)
@@ -39,7 +48,7 @@ struct RequestOptions {
 
     private func apply(to easy: inout EasyHandle) throws(CurlError) {
         try easy.set(.noSignal, to: true)
-        try easy.set(.url, to: url.text)
+        try easy.setURL(url)
         try easy.set(.protocols, to: Self.protocolList)
         try easy.set(.followLocation, to: false)
         let version = usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url)
@@ -78,6 +87,12 @@ struct RequestOptions {
         // without a proxy they would.
         let proxy = ProxyOptions(configuration: configuration, request: request)
         let isRead = url.scheme == "http" && proxy.readsRequests
-        try easy.setHeaders(HeaderList(isRead ? lines : lines.filter { !SentFields.isForProxy($0) }))
+        var list = HeaderList()
+        for line in lines where isRead || !SentFields.isForProxy(line) { try list.append(line) }
+        // libcurl would format its own line twice, character by character.
+        if decodes, let line = Self.acceptEncoding, !SentFields.names(.acceptEncoding, request, configuration) {
+            try list.append(line)
+        }
+        try easy.setHeaders(list)
     }
 }

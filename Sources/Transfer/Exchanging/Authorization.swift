@@ -105,9 +105,18 @@ struct Authorization {
     func failureCount(_ demand: Demand) -> Int { failures[demand.space] ?? 0 }
 
     /// Counts a refusal if the request had been sent with credentials.
-    mutating func recordRefusal(_ demand: Demand, at url: CurlURL, sentOwn: Bool) {
+    ///
+    /// - Parameter own: the request's own credential, which was sent before any challenge.
+    mutating func recordRefusal(_ demand: Demand, at url: CurlURL, own: Credential?) {
+        let isRefused =
+            switch own?.kind {
+            case .bearer: !demand.space.isProxy
+            // As Basic; another scheme is still to be tried.
+            case .password: demand.space.method == .basic
+            case .privateKey, nil: false
+            }
         let answered = demand.space.isProxy ? proxy != nil : server?.origin == url.origin
-        if answered || (sentOwn && demand.space.method == .basic) { failures[demand.space, default: 0] += 1 }
+        if answered || isRefused { failures[demand.space, default: 0] += 1 }
     }
 
     /// Adopts a credential for all further requests.

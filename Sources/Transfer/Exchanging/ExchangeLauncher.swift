@@ -137,7 +137,7 @@ final class ExchangeLauncher {
             configuration: session.configuration, request: plan.request, url: plan.url, route: route,
             engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized,
-            sendsBody: plan.contribution.sendsBody, trust: plan.trust,
+            sendsBody: plan.contribution.sendsBody, decodes: plan.contribution.decodes, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
         let evaluatesAddresses = evaluator.evaluatesSockets
         let head = plan.request.headerFields.reduce(plan.url.target.utf8.count) {

@@ -135,7 +135,7 @@ final class Transaction {
     // MARK: Orders of the client
 
     /// Sends the current request. A client may call this again after it was notified of an end.
-    func start() { perform(machine.start()) }
+    func start() { perform(machine.start(parsing: core.urls.url)) }
 
     /// Makes `request` the next request and forgets earlier redirects.
     func restart(from request: TransferRequest) { machine.restart(from: request) }

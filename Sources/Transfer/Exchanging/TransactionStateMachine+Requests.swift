@@ -3,12 +3,16 @@ import Curl
 /// The events of requests.
 extension TransactionStateMachine {
     /// Handles the client's order to send the current request: the first time, or after it was notified of an end.
-    mutating func start() -> TransactionAction {
+    ///
+    /// - Parameter parse: returns the URL that a text stands for.
+    mutating func start(
+        parsing parse: (String) throws(CurlError) -> CurlURL = { (text: String) throws(CurlError) in try CurlURL(text) }
+    ) -> TransactionAction {
         if isUnderWay { return .proceed }
         isShortcut = redirects > 0
         if let url { return send(to: url) }
         do throws(CurlError) {
-            return send(to: try CurlURL(request.url))
+            return send(to: try parse(request.url))
         } catch {
             return end(TransferError(.invalidRequest, "the URL cannot be read"))
         }

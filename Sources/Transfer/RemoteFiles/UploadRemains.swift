@@ -3,8 +3,8 @@ import Synchronization
 /// The state shared by the attempts at one upload: whether a temporary file of an interrupted attempt exists on the
 /// file server.
 final class UploadRemains: Sendable {
-    /// The unique part of the temporary name.
-    let token: String
+    /// The token, once it is known. Uploads to HTTP servers need none.
+    private let known: Mutex<String?>
     /// Whether an earlier request may have left a file under the temporary name.
     let mayBeThere: Bool
     private let isThere = Atomic<Bool>(false)
@@ -15,7 +15,16 @@ final class UploadRemains: Sendable {
     init(name: String? = nil) {
         let name = name.flatMap { Self.isPlain($0) ? $0 : nil }
         mayBeThere = name != nil
-        token = name ?? String(UInt64.random(in: 0...UInt64.max), radix: 16)
+        known = Mutex(name)
+    }
+
+    /// The unique part of the temporary name.
+    var token: String {
+        known.withLock { known in
+            let token = known ?? String(UInt64.random(in: 0...UInt64.max), radix: 16)
+            known = token
+            return token
+        }
     }
 
     private static func isPlain(_ name: String) -> Bool {

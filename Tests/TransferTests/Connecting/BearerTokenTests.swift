@@ -41,6 +41,16 @@ struct BearerTokenTests {
                 == Self.rejected)
     }
 
+    @Test("a rejected token is not sent again", arguments: ["Bearer realm=\"r\"", "Basic realm=\"r\""])
+    func once(challenge: String) async throws {
+        let server = try ScriptedServer(["/a": [.status(401, headers: ["WWW-Authenticate: \(challenge)"])]])
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: server.url("/a"), method: .post)
+        request.credential = .bearer("old")
+        #expect(await manager.upload(.data([1, 2, 3]), with: request).validate().outcome.error != nil)
+        #expect(server.requests().map { $0.header("authorization") } == ["Bearer old"])
+    }
+
     @Test("the message speaks of a user name and password otherwise", arguments: [false, true])
     func other(isDownload: Bool) async throws {
         #expect(try await message(isDownload: isDownload) == Self.login)

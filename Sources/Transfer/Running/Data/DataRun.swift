@@ -176,11 +176,12 @@ final class DataRun: LoopRun, TransactionClient {
         finding = caching?.didReceiveFinalHead(head) ?? .new
         guard case .new = finding else { return .discard }
         self.head = head
-        if head.hasInvalidContentLength { return .refuse(.invalidContentLength) }
+        let length = head.contentLength
+        if length == nil, head.hasInvalidContentLength { return .refuse(.invalidContentLength) }
         if let error = outgoing.didReceiveFinalHead(head, of: transaction) { return .refuse(error) }
-        task.responseProgress.setTotal(head.contentCoding == nil ? head.contentLength : nil)
+        task.responseProgress.setTotal(head.contentCoding == nil ? length : nil)
         task.responseProgress.setCompleted(0)
-        if case .collect = task.sink, let length = head.contentLength {
+        if case .collect = task.sink, let length {
             collected.reserveCapacity(Int(min(length, Self.largestReserve)))
         }
         if discarded != nil, !isWaitingToSend { startDiscardTimer() }

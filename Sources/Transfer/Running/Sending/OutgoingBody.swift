@@ -17,10 +17,13 @@ final class OutgoingBody {
     private unowned let core: LoopCore
     /// The length in bytes up to which a body is sent without asking the server first (RFC 9110, section 10.1.1).
     private static let smallBody: Int64 = 1 << 20
-    /// The limits of libcurl's send buffer in bytes. The lower one is libcurl's own.
-    private static let (smallestBuffer, largestBuffer): (Int64, Int64) = (16 << 10, 256 << 10)
+    /// The length in bytes up to which a body is sent through the small buffer. The allocator returns a larger one to the
+    /// system after each request, which costs more than the further calls.
+    private static let shortBody: Int64 = 256 << 10
+    /// The sizes of libcurl's send buffer in bytes.
+    private static let (smallBuffer, largeBuffer) = (32 << 10, 256 << 10)
     /// The transaction that sends the body; paused while a stream has no bytes.
-    private weak var transaction: Transaction?
+    private var transaction: Transaction?
     /// The number of times that sending of the body was started.
     private var sendings = 0
     /// Whether the current exchange has a body.
@@ -36,8 +39,8 @@ final class OutgoingBody {
         self.core = core
         progress = (task as? UploadTask)?.progress
         sender = BodySender(body)
-        // Weak references are not made for nothing: they slow down every later use of the object.
-        if case .none = body { return }
+        // Only a stream runs out of bytes for a while. A weak reference slows down every later use of its object.
+        guard sender.isStream else { return }
         let reference = LoopReference(self, on: core)
         sender.moreToSend = { reference.perform { $0.transaction?.resume(.source) } }
     }
@@ -83,8 +86,8 @@ final class OutgoingBody {
             if isPresent {
                 try exchange.easy.set(.upload, to: true)
                 try exchange.easy.set(.uploadSize, to: length ?? -1)
-                let room = length.map { min($0, Self.largestBuffer) } ?? Self.largestBuffer
-                try exchange.easy.set(.uploadBufferSize, to: Int(max(room, Self.smallestBuffer)))
+                let isShort = length.map { $0 <= Self.shortBody } ?? false
+                try exchange.easy.set(.uploadBufferSize, to: isShort ? Self.smallBuffer : Self.largeBuffer)
                 if method != "PUT" { try exchange.easy.set(.method, to: method) }
             } else if method == "HEAD" {
                 try exchange.easy.set(.noBody, to: true)
