@@ -173,7 +173,7 @@ public struct SessionConfiguration: Sendable {
         get { fields.value.loops }
         _modify { yield &fields.value.loops }
     }
-    /// The number of bytes that a download may write before it requests a checkpoint.
+    /// The number of bytes that a download may write before it requests a checkpoint; 32 MiB by default.
     public var checkpointInterval: Int64 {
         get { fields.value.checkpointInterval }
         _modify { yield &fields.value.checkpointInterval }

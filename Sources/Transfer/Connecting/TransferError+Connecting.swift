@@ -24,6 +24,12 @@ extension TransferError {
             TransferError(
                 .cannotConnect, "\(port) refuses the connection: is \(isProxy ? "it" : "the server") up?",
                 systemError: systemError)
+        case .couldntConnect where lacksDescriptors:
+            TransferError(
+                .cannotConnect,
+                "cannot connect to \(name): every file descriptor that this process may open is in use "
+                    + "(see `ulimit -n`, or limit the connections)",
+                systemError: EMFILE)
         case .couldntConnect where isProxy: TransferError(.cannotConnect, "cannot connect to \(name): is it up?")
         case .couldntConnect:
             TransferError(.cannotConnect, "cannot connect to \(peer.host):\(peer.port): is the server up?")
@@ -44,6 +50,14 @@ extension TransferError {
         case .proxy: TransferError(.cannotConnect, "\(name) cannot connect to \(server.host): \(error.message)")
         default: nil
         }
+    }
+
+    /// Whether the process can open no further file. libcurl does not report the reason if it cannot create a socket.
+    private static var lacksDescriptors: Bool {
+        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno == EMFILE || errno == ENFILE }
+        _ = close(descriptor)  // nothing was written to it
+        return false
     }
 
     /// Creates the error for a peer that responds to a TLS handshake with data of another protocol.

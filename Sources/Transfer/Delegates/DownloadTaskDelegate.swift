@@ -11,6 +11,7 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         var resumedAtOffset: Int64?
         var file: PublishedFile?
         var wantsCheckpoint: (@Sendable () -> Void)?
+        var wantsFirstCheckpoint = false
         var received: (@Sendable () -> Void)?
         var leavesNothing = false
         var mismatches = Mismatches()
@@ -61,6 +62,12 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     public var wantsCheckpoint: (@Sendable () -> Void)? {
         get { state.withLock { $0.wantsCheckpoint } }
         set { state.withLock { $0.wantsCheckpoint = newValue } }
+    }
+
+    /// Whether a checkpoint is due as soon as the part file exists, so that resume data name the part from then on.
+    var wantsFirstCheckpoint: Bool {
+        get { state.withLock { $0.wantsFirstCheckpoint } }
+        set { state.withLock { $0.wantsFirstCheckpoint = newValue } }
     }
 
     /// The callback for the receipt of the last byte. What follows uses only the disk. Called on an event loop's

@@ -8,6 +8,8 @@ final class CheckpointKeeper: Sendable {
         /// Whether another checkpoint came due while one is being made.
         var isDue = false
         var isOver = false
+        /// Whether a checkpoint has been kept.
+        var hasKept = false
         var retry: Task<Void, Never>?
         var whenDone: (@Sendable () -> Void)?
     }
@@ -16,9 +18,14 @@ final class CheckpointKeeper: Sendable {
     private static let retryDelay: Int64 = 1_000
 
     private let keep: @Sendable (ResumeData) async throws -> Void
+    /// Whether the request fails if its first checkpoint cannot be kept.
+    private let isRequired: Bool
     private let state = Mutex(State())
 
-    init(_ keep: @escaping @Sendable (ResumeData) async throws -> Void) { self.keep = keep }
+    init(isRequired: Bool = false, _ keep: @escaping @Sendable (ResumeData) async throws -> Void) {
+        self.isRequired = isRequired
+        self.keep = keep
+    }
 
     /// Makes a checkpoint, at once or after the one that is being made.
     func checkpointIsDue(of request: DownloadRequest) {
@@ -56,7 +63,14 @@ final class CheckpointKeeper: Sendable {
         while begin() {
             do {
                 guard let resumeData = try await request.checkpoint() else { continue }
-                try await keep(resumeData)
+                do {
+                    try await keep(resumeData)
+                } catch let error as TransferError where isRequired && state.withLock({ !$0.hasKept }) {
+                    // A place that has never taken a checkpoint is wrong, such as a directory that does not exist.
+                    request.cancel(because: error)
+                    continue
+                }
+                state.withLock { $0.hasKept = true }
                 request.confirm(resumeData)
             } catch {
                 // The download may wait for the checkpoint (`checkpointLimit`), so that none would ever come due.
@@ -108,9 +122,13 @@ extension DownloadRequest {
     /// Keeps the request's resume data in a file: at each checkpoint, and at the end if the download failed or was
     /// cancelled. After a successful download the file is removed. All this is done before the handlers of the request
     /// run.
+    ///
+    /// The first checkpoint is made as soon as bytes arrive, and the download fails if the file cannot be written then.
+    /// Later checkpoints that fail are made again.
     @discardableResult
     public func keepResumeData(in file: ResumeDataFile) -> Self {
-        let keeper = CheckpointKeeper { try file.store($0) }
+        let keeper = CheckpointKeeper(isRequired: true) { try file.store($0) }
+        downloadDelegate.wantsFirstCheckpoint = true
         return makeCheckpoints(keeper) {
             // Not retained, since the work is part of it; `whenDone` retains it while the work runs.
             [unowned downloadDelegate] (whenDone: @escaping @Sendable () -> Void) in

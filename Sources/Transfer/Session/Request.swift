@@ -44,6 +44,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         var rate: Int64??
         /// Whether the request is cancelled because the manager was released.
         var isReleased = false
+        /// The failure because of which the request is cancelled.
+        var failure: TransferError?
     }
 
     init(
@@ -85,7 +87,9 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     /// The metrics of all attempts.
     public var metrics: TransferMetrics { delegate.metrics }
     /// Whether ``cancel()`` was called. The request may have completed before that.
-    public var isCancelled: Bool { delegate.isCancelled && !deadline.isExpired }
+    public var isCancelled: Bool {
+        delegate.isCancelled && !deadline.isExpired && own.withLock { $0.failure == nil }
+    }
 
     // MARK: Description
 
@@ -181,6 +185,13 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         let isReleased = !delegate.isCancelled
         own.withLock { $0.isReleased = isReleased }
         cancel()
+    }
+
+    /// Ends the request with a failure that is not the transfer's own. The attempt ends as with ``cancel()``, so that
+    /// its bytes are kept.
+    func cancel(because failure: TransferError) {
+        own.withLock { $0.failure = failure }
+        if case .complete = delegate.cancel() { complete(.cancelled) }
     }
 
     /// Cancels the request.
@@ -320,6 +331,7 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     private func startOver() -> Bool {
         guard session.isOpen, delegate.reopen() else { return false }
         deadline.reset()
+        own.withLock { $0.failure = nil }
         startsOver()
         session.enter(self)
         // As in `resume()`.
@@ -382,12 +394,14 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         session.endIfFinished()
     }
 
-    /// Returns the error with the release of the manager as its reason, if that cancelled the request.
+    /// Returns the error with the reason of a cancellation that the request's owner did not order.
     private func explained(_ error: TransferError) -> TransferError {
-        guard error.code == .cancelled, own.withLock({ $0.isReleased }) else { return error }
-        var error = error
-        error.message = TransferError.released.message
-        return error
+        guard error.code == .cancelled else { return error }
+        let (failure, isReleased) = own.withLock { ($0.failure, $0.isReleased) }
+        var explained = failure ?? error
+        explained.resumeData = error.resumeData
+        if failure == nil, isReleased { explained.message = TransferError.released.message }
+        return explained
     }
 
     /// Removes what the request created for itself, since it is complete.

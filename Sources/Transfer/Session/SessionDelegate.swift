@@ -143,6 +143,10 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
 
     func mayRetry(_ task: any SessionTask) -> Bool? { self[task]?.mayBeTriedAgain }
 
+    func wantsFirstCheckpoint(of task: DownloadTask) -> Bool {
+        (self[task] as? DownloadRequest)?.downloadDelegate.wantsFirstCheckpoint ?? false
+    }
+
     func uploadRemains(of task: any SessionTask) -> UploadRemains? { (self[task] as? UploadRequest)?.remains }
 
     func task(_ task: any SessionTask, didReceive head: ResponseHead) {
@@ -350,10 +354,10 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
 
     // MARK: From download tasks
 
-    /// Validates the head of a response.
+    /// Validates the head of a response before its body is passed on.
     ///
-    /// - Returns: the reason why the body must not be written to the file; `nil` if it may.
-    func downloadTask(_ task: DownloadTask, validate head: ResponseHead, isEmpty: Bool) -> TransferError? {
+    /// - Returns: the reason why the body must not be passed to a reader or written to a file; `nil` if it may.
+    func task(_ task: any SessionTask, validate head: ResponseHead, isEmpty: Bool) -> TransferError? {
         self[task]?.validate(head, isEmpty: isEmpty)
     }
 

@@ -46,16 +46,18 @@ protocol TaskCallbacks: AnyObject, Sendable {
         completion: @escaping @Sendable (CachedResponse?) -> Void)
     /// Moves the request from the data task to the download task.
     func dataTask(_ task: DataTask, didBecome download: DownloadTask)
+    /// Validates the head of a response before its body is passed on.
+    ///
+    /// - Returns: the reason why the body must not be passed to a reader or written to a file; `nil` if it may.
+    func task(_ task: any SessionTask, validate head: ResponseHead, isEmpty: Bool) -> TransferError?
     /// Returns the remains of the request's earlier attempts on a file server; `nil` if the task belongs to no upload
     /// request.
     func uploadRemains(of task: any SessionTask) -> UploadRemains?
 
     // MARK: Download tasks
 
-    /// Validates the head of a response.
-    ///
-    /// - Returns: the reason why the body must not be written to the file; `nil` if it may.
-    func downloadTask(_ task: DownloadTask, validate head: ResponseHead, isEmpty: Bool) -> TransferError?
+    /// Returns whether the first bytes of a download make a checkpoint due, whatever the session's interval.
+    func wantsFirstCheckpoint(of task: DownloadTask) -> Bool
     func downloadTask(_ task: DownloadTask, didWriteData bytes: Int64, total: Int64, expected: Int64?)
     func downloadTask(_ task: DownloadTask, didResumeAtOffset offset: Int64, expected: Int64?)
     func downloadTask(_ task: DownloadTask, didRestartBecause reason: String)

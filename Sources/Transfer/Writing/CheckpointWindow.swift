@@ -6,12 +6,17 @@ struct CheckpointWindow {
     /// The number of bytes that may be received beyond the last confirmed checkpoint.
     private let limit: Int64
     private var sinceCheckpoint: Int64 = 0
+    /// Whether the next bytes make a checkpoint due, however few they are.
+    private var isDueAtOnce: Bool
     /// The number of bytes covered by a confirmed checkpoint.
     private var confirmed: Int64 = 0
 
-    /// - Parameter limit: the number of unconfirmed bytes; `nil` for no limit.
-    init(interval: Int64, limit: Int64?) {
+    /// - Parameters:
+    ///   - limit: the number of unconfirmed bytes; `nil` for no limit.
+    ///   - isDueAtOnce: whether the first bytes make a checkpoint due, however few they are.
+    init(interval: Int64, limit: Int64?, isDueAtOnce: Bool = false) {
         self.interval = interval
+        self.isDueAtOnce = isDueAtOnce
         self.limit = limit ?? .max
     }
 
@@ -28,7 +33,8 @@ struct CheckpointWindow {
     /// - Returns: whether a checkpoint is due.
     mutating func receive(_ bytes: Int64) -> Bool {
         sinceCheckpoint += bytes
-        guard sinceCheckpoint >= interval else { return false }
+        guard sinceCheckpoint >= interval || isDueAtOnce else { return false }
+        isDueAtOnce = false
         sinceCheckpoint = 0
         return true
     }

@@ -46,7 +46,8 @@ final class DownloadFile {
         self.core = core
         if case .fixed(let target) = task.placement { self.target = target }
         checkpoints = CheckpointWindow(
-            interval: task.session.configuration.checkpointInterval, limit: task.session.configuration.checkpointLimit)
+            interval: task.session.configuration.checkpointInterval, limit: task.session.configuration.checkpointLimit,
+            isDueAtOnce: task.session.callbacks.wantsFirstCheckpoint(of: task))
     }
 
     deinit { forgetNeed() }

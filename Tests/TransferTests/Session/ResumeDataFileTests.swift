@@ -102,6 +102,36 @@ struct ResumeDataFileTests {
         #expect(TemporaryDirectory.names(beneath: place.path).isEmpty)
     }
 
+    @Test("a crash before the first interval leaves resume data that name the part file")
+    func earlyCrash() async throws {
+        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 1 << 20), .serve(resource)]])
+        let manager = try manager { $0.checkpointInterval = 1 << 30 }
+        let request = manager.download(server.url("/f"), to: place.file("f"), resumeDataFile: file).resume()
+        try await eventually(that: "resume data are kept") { try file.load() != nil }
+        let kept = try #require(try file.load())
+        request.cancel()
+        _ = await request.outcome
+        // As a crash would leave them.
+        try file.store(kept)
+        _ = try await manager.download(server.url("/f"), to: place.file("f"), resumeDataFile: file).value
+        #expect(TemporaryDirectory.names(beneath: place.path) == ["f"])
+    }
+
+    @Test("a download fails if the file of its resume data cannot be written", arguments: [nil, 1 << 20] as [Int64?])
+    func unwritable(limit: Int64?) async throws {
+        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 1 << 20), .serve(resource)]])
+        let manager = try manager { $0.checkpointLimit = limit }
+        let absent = ResumeDataFile(path: place.file("absent/note"))
+        let request = manager.download(server.url("/f"), to: place.file("f"), resumeDataFile: absent)
+        let error = try #require(await request.outcome.error)
+        #expect(error.message.hasPrefix("cannot create \(absent.path).new: "), "\(error)")
+        #expect(!request.isCancelled)
+        // Another attempt begins anew.
+        try FileManager.default.createDirectory(atPath: place.file("absent"), withIntermediateDirectories: true)
+        #expect(request.retry())
+        #expect(try await request.value.size == resource.size)
+    }
+
     @Test("a download that is cancelled has its resume data in the file when its result is there")
     func cancelled() async throws {
         let server = try ScriptedServer(["/f": [.drip(resource, after: 3 << 20, bytesPerSecond: 1), .serve(resource)]])

@@ -15,6 +15,13 @@ struct CheckpointWindowTests {
         #expect(due == [false, true, false])
     }
 
+    @Test("the first bytes make a checkpoint due at once if that is asked for, and later ones after each interval")
+    func atOnce() {
+        var window = CheckpointWindow(interval: 100, limit: nil, isDueAtOnce: true)
+        let due = [1, 99, 1].map { window.receive($0) }
+        #expect(due == [true, false, true])
+    }
+
     @Test("receiving pauses at the limit beyond the last confirmed checkpoint")
     func limit() {
         var window = CheckpointWindow(interval: 10, limit: 100)

@@ -223,6 +223,7 @@ final class DataRun: LoopRun, TransactionClient {
         guard received + Int64(bytes.count) <= limit else {
             return .refused(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
         }
+        if received == 0, let error = refusal() { return .refused(error) }
         if isKept(bytes) {
             switch task.sink {
             case .collect:
@@ -244,6 +245,13 @@ final class DataRun: LoopRun, TransactionClient {
         task.responseProgress.transferred(bytes.count)
         task.responseProgress.setCompleted(received)
         return .accepted
+    }
+
+    /// Validates the head when the first bytes of the body arrive, unless the body is collected. A reader must not get
+    /// bytes of a response that is invalid: the request could not be tried again after that.
+    private func refusal() -> TransferError? {
+        if case .collect = task.sink { return nil }
+        return head.flatMap { session.callbacks.task(task, validate: $0, isEmpty: false) }
     }
 
     /// Shows a piece of the body to the session's delegate, unless it has seen it before a pause.

@@ -129,9 +129,9 @@ extension DownloadRun: TransactionClient {
         _ head: ResponseHead, length: Int64?, on connection: DownloadConnection
     ) throws(TransferError) {
         connection.validatesFirstByte = false
-        guard let error = session.callbacks.downloadTask(task, validate: head, isEmpty: length == 0) else { return }
+        guard let error = session.callbacks.task(task, validate: head, isEmpty: length == 0) else { return }
         // A body of unknown length may turn out to be empty.
-        guard length == nil, session.callbacks.downloadTask(task, validate: head, isEmpty: true) == nil else {
+        guard length == nil, session.callbacks.task(task, validate: head, isEmpty: true) == nil else {
             throw error
         }
         connection.validatesFirstByte = true
@@ -185,7 +185,7 @@ extension DownloadRun: TransactionClient {
 
     private func validateFirstByte(on connection: DownloadConnection) throws(TransferError) {
         connection.validatesFirstByte = false
-        if let head = task.response, let error = session.callbacks.downloadTask(task, validate: head, isEmpty: false) {
+        if let head = task.response, let error = session.callbacks.task(task, validate: head, isEmpty: false) {
             throw error
         }
     }
