@@ -110,4 +110,13 @@ struct HTTPHeadersTests {
         #expect(last.method == "PUT" && last.body == [1, 2] && last.header("x-a") == "b")
         #expect(await manager.upload(.data([1]), to: url, headers: ["X": "\n"]).outcome.error?.code == .invalidRequest)
     }
+
+    @Test("the description of fields shows no secret values")
+    func descriptions() {
+        let headers: HTTPHeaders = [.authorization(bearerToken: "hidden"), .accept("text/plain")]
+        #expect(!"\(headers)".contains("hidden"))
+        #expect("\(headers)".contains("Accept: text/plain"))
+        #expect("\(HTTPHeader(name: "Cookie", value: "id=hidden"))".hasPrefix("Cookie: "))
+        #expect(!"\(HTTPHeader(name: "Cookie", value: "id=hidden"))".contains("hidden"))
+    }
 }

@@ -180,6 +180,12 @@ struct CurlCommandLineTests {
         #expect(!text.contains("secret") && text.contains("'Referer: https://h/?a=…'") && text.contains("'Link: …'"))
     }
 
+    @Test("a URL that begins with a hyphen is no option of the command")
+    func hyphen() {
+        #expect(manager.request("-o/tmp/x").cURLDescription().contains("--url '-o/tmp/x'"))
+        #expect(!manager.request("http://h/-o").cURLDescription().contains("--url"))
+    }
+
     @Test("what a command cannot contain is a comment")
     func comments() throws {
         let stream = BodyStream {
