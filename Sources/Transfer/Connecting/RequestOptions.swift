@@ -35,10 +35,13 @@ struct RequestOptions {
         return codings.isEmpty ? nil : "Accept-Encoding: " + codings.joined(separator: ", ")
     }()
 
-    func apply(to exchange: Exchange) throws(CurlError) {
+    /// Sets the options of an exchange.
+    ///
+    /// - Parameter lines: the result of ``fieldLines()``.
+    func apply(to exchange: Exchange, lines: [String]) throws(CurlError) {
         exchange.activity.stallTimeout = configuration.stallTimeout(of: request)
         exchange.activity.headTimeout = LeastPace(configuration, request).headTimeout
-        try apply(to: &exchange.easy)
+        try apply(to: &exchange.easy, lines)
         if url.scheme == "https" {
             if trust.judges { try exchange.evaluatesCertificates() }
         } else if (request.proxy ?? configuration.proxy ?? "").isEmpty {
@@ -46,7 +49,7 @@ struct RequestOptions {
         }
     }
 
-    private func apply(to easy: inout EasyHandle) throws(CurlError) {
+    private func apply(to easy: inout EasyHandle, _ lines: [String]) throws(CurlError) {
         try easy.set(.noSignal, to: true)
         try easy.setURL(url)
         try easy.set(.protocols, to: Self.protocolList)
@@ -77,12 +80,16 @@ struct RequestOptions {
             if version == .http1 { try easy.set(.tlsVersion, to: SecurityOptions.oldestTLS | 7 << 16) }
         }
         try route.apply(to: &easy)
-        try setHeaders(on: &easy)
+        try setHeaders(lines, on: &easy)
     }
 
-    private func setHeaders(on easy: inout EasyHandle) throws(CurlError) {
-        let lines = SentFields.lines(
+    /// Returns the header field lines of the request.
+    func fieldLines() -> [String] {
+        SentFields.lines(
             of: request, configuration, engineFields: engineFields, isAuthorized: isAuthorized, sendsBody: sendsBody)
+    }
+
+    private func setHeaders(_ lines: [String], on easy: inout EasyHandle) throws(CurlError) {
         // Fields for the proxy must never reach a server (RFC 9110, section 11.7.2). Through a tunnel, through SOCKS or
         // without a proxy they would.
         let proxy = ProxyOptions(configuration: configuration, request: request)

@@ -23,7 +23,7 @@ final class ExchangeLauncher {
         var trust: TrustOptions
     }
 
-    /// The maximum number of bytes of the target and the fields of a request without a body.
+    /// The maximum number of bytes of the target and the field lines of a request without a body.
     private static let longestHead = 128 * 1024
 
     private unowned let core: LoopCore
@@ -140,9 +140,8 @@ final class ExchangeLauncher {
             sendsBody: plan.contribution.sendsBody, decodes: plan.contribution.decodes, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
         let evaluatesAddresses = evaluator.evaluatesSockets
-        let head = plan.request.headerFields.reduce(plan.url.target.utf8.count) {
-            $0 + $1.name.rawName.utf8.count + $1.value.utf8.count
-        }
+        let lines = options.fieldLines()
+        let head = lines.reduce(plan.url.target.utf8.count) { $0 + $1.utf8.count }
         // libcurl 7.88 never sends the rest of such a head if the kernel takes a part of it only.
         if head > Self.longestHead, !plan.contribution.sendsBody {
             let words = "the URL and the header fields have \(head) bytes, more than \(Self.longestHead)"
@@ -150,7 +149,7 @@ final class ExchangeLauncher {
         }
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
-                try options.apply(to: exchange)
+                try options.apply(to: exchange, lines: lines)
                 if evaluatesAddresses { try exchange.evaluatesAddresses() }
                 try plan.contribution.configure(exchange)
             }
