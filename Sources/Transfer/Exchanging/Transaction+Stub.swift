@@ -121,7 +121,7 @@ extension Transaction {
         let plan = exchange.plan
         let lines = SentFields.lines(
             of: plan.request, session.configuration, engineFields: plan.contribution.fields,
-            isAuthorized: plan.isAuthorized)
+            isAuthorized: plan.isAuthorized, sendsBody: plan.contribution.sendsBody)
         let request = SentRequest(
             method: plan.request.method, url: plan.url.text, headerFields: SentFields.fields(lines),
             body: exchange.body)

@@ -94,7 +94,8 @@ final class DataRun: LoopRun, TransactionClient {
             return nil
         }
         let lines = SentFields.lines(
-            of: request, configuration, engineFields: contribution.fields, isAuthorized: isAuthorized)
+            of: request, configuration, engineFields: contribution.fields, isAuthorized: isAuthorized,
+            sendsBody: outgoing.isPresent)
         caching = CachedExchange(
             of: request, at: url, lines: lines, sendsBody: outgoing.isPresent, reloads: reloads, configuration)
         switch caching?.answer {
