@@ -1,3 +1,5 @@
+import Glibc
+
 /// The URLs that a loop's requests used last, already parsed, since programs often send many requests to one URL.
 ///
 /// Used on the loop's thread only.
@@ -21,10 +23,24 @@ package final class ParsedURLs {
     package func url(_ text: String) throws(CurlError) -> CurlURL {
         let index = text.hashValue & (Self.capacity - 1)
         if entries.isEmpty { entries = Array(repeating: nil, count: Self.capacity) }
-        if let entry = entries[index], entry.text == text { return entry.url }
+        if let entry = entries[index], Self.isSame(entry.text, text) { return entry.url }
         let url = try CurlURL(text)
         // A URL with a password is not kept for longer than its request.
         if text.utf8.count <= Self.longest, !url.hasUser { entries[index] = Entry(text: text, url: url) }
         return url
+    }
+
+    /// Returns whether two texts have the same bytes. Texts that are equal for Swift may be different URLs: a letter with
+    /// an accent can be one character or two (Unicode, canonical equivalence).
+    private static func isSame(_ one: String, _ other: String) -> Bool {
+        let (one, other, count) = (one.utf8, other.utf8, one.utf8.count)
+        guard count == other.count else { return false }
+        let fast = one.withContiguousStorageIfAvailable { one in
+            other.withContiguousStorageIfAvailable { other in
+                guard let one = one.baseAddress, let other = other.baseAddress else { return true }
+                return memcmp(one, other, count) == 0
+            }
+        }
+        return (fast ?? nil) ?? one.elementsEqual(other)
     }
 }

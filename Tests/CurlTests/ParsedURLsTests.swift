@@ -22,6 +22,19 @@ struct ParsedURLsTests {
         #expect(try urls.url("http://h/a").isCopy(of: first))
     }
 
+    @Test(
+        "texts that are equal for Swift and have different bytes are different URLs",
+        arguments: [("e\u{301}", "\u{E9}"), ("K", "\u{212A}")])
+    func equivalent(one: String, other: String) throws {
+        #expect(one == other)
+        let urls = ParsedURLs()
+        for _ in 0..<2 {
+            #expect(try urls.url("http://h/\(one)") == CurlURL("http://h/\(one)"))
+            #expect(try urls.url("http://h/\(other)") == CurlURL("http://h/\(other)"))
+        }
+        #expect(try urls.url("http://h/\(one)") != urls.url("http://h/\(other)"))
+    }
+
     @Test("a URL with a password is not kept", arguments: ["http://u:p@h/a", "http://u@h/a", "https://:p@h/a"])
     func password(text: String) throws {
         let urls = ParsedURLs()
