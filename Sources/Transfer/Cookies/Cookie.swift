@@ -1,5 +1,5 @@
 /// A cookie (RFC 6265), with the fields that browsers' cookie files store.
-public struct Cookie: Sendable, Hashable, CustomStringConvertible {
+public struct Cookie: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     /// The maximum length of name and value together, in bytes (RFC 6265, section 6.1).
     public static let maximumLength = 4096
     /// The maximum length of a path, in bytes.
@@ -62,6 +62,9 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
 
     /// A description with name, domain and path. It omits the value, which is often as sensitive as a password.
     public var description: String { "Cookie(\(name), \(domain)\(path))" }
+
+    /// A mirror without children, so that `dump` writes the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 
     // The checks use bytes, because a combining mark and its letter form a single `Character`.
 

@@ -42,7 +42,10 @@ public struct HTTPHeader: Sendable, Hashable {
     }
 }
 
-extension HTTPHeader: CustomStringConvertible {
+extension HTTPHeader: CustomStringConvertible, CustomReflectable {
+    /// A mirror without children, so that `dump` writes the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+
     /// `Name: value`; the value of a field that may be secret is omitted.
     public var description: String {
         let shown = HTTPField.Name(name).map { FieldRedaction.value(of: HTTPField(name: $0, value: value)) }

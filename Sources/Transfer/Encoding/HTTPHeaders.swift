@@ -79,7 +79,10 @@ extension HTTPHeaders: ExpressibleByArrayLiteral {
     public init(arrayLiteral elements: HTTPHeader...) { self.init(elements) }
 }
 
-extension HTTPHeaders: CustomStringConvertible {
+extension HTTPHeaders: CustomStringConvertible, CustomReflectable {
+    /// The fields, whose descriptions omit secrets.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: Array(self), displayStyle: .collection) }
+
     /// A line for each field; the values of fields that may be secret are omitted.
     public var description: String { map(\.description).joined(separator: "\n") }
 }

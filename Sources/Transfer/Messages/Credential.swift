@@ -48,3 +48,8 @@ public struct Credential: Sendable, Equatable, CustomStringConvertible {
         }
     }
 }
+
+extension Credential: CustomReflectable {
+    /// A mirror without children, so that `dump` writes the ``description``, which contains no secrets.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}

@@ -16,6 +16,11 @@ enum FieldRedaction {
         secret.contains { name.canonicalName.contains($0) }
     }
 
+    /// Returns a header line as it may be shown; `…` in place of a line that is no field with a value.
+    static func line(_ line: String) -> String {
+        SentFields.fields([line]).first.map { "\($0.name): \(value(of: $0))" } ?? "…"
+    }
+
     /// Returns the value of a field as it may be shown: `…` in place of a value that may be secret, and URLs without
     /// secrets.
     static func value(of field: HTTPField) -> String {

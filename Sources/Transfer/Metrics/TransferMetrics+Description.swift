@@ -21,13 +21,16 @@ extension TransferMetrics: CustomStringConvertible, CustomDebugStringConvertible
     }
 }
 
-extension ExchangeMetrics: CustomStringConvertible, CustomDebugStringConvertible {
+extension ExchangeMetrics: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The URL without secrets, the status, and what is known of the connection, as in
     /// `https://example.org/: 200, h2, 192.0.2.1:443, reused connection, 12.5 ms`.
     public var description: String { text(time: ReadableText.time(microseconds: timeline.ended)) }
 
     /// The ``description`` with the times of all steps.
     public var debugDescription: String { text(time: timeline.description) }
+
+    /// A mirror without children, so that `dump` writes the ``debugDescription``.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 
     private func text(time: String) -> String {
         var parts = [status.map(String.init) ?? "no response"]

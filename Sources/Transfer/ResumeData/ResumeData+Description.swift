@@ -6,3 +6,8 @@ extension ResumeData: CustomStringConvertible, CustomDebugStringConvertible {
     /// The ``description``.
     public var debugDescription: String { description }
 }
+
+extension ResumeData: CustomReflectable {
+    /// A mirror without children, so that `dump` writes the ``description``, which contains no secrets.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}

@@ -33,3 +33,8 @@ public struct ClientIdentity: Sendable, Equatable, CustomStringConvertible {
 
     public var description: String { "ClientIdentity" }
 }
+
+extension ClientIdentity: CustomReflectable {
+    /// A mirror without children, so that `dump` writes the ``description``, which contains no secrets.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
