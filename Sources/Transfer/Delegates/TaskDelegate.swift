@@ -17,6 +17,10 @@ open class TaskDelegate: @unchecked Sendable {
         var error: TransferError?
         var credential: Credential?
         var metrics = TransferMetrics()
+        /// The time at which the request was first resumed, or began anew after its end.
+        var began: MonotonicTime?
+        /// The time at which the request was completed.
+        var ended: MonotonicTime?
         /// The work between two attempts or before the first: adapter, retrier or delay.
         var delay: Task<Void, Never>?
         var waits = 0
@@ -161,12 +165,24 @@ open class TaskDelegate: @unchecked Sendable {
     ///
     /// - Returns: `.begin` on the first call, `.resume` if the request was suspended, otherwise `.nothing`.
     func start() -> RequestLife.Start {
-        let action = state.withLock { $0.life.start() }
+        let action = state.withLock { state in
+            let action = state.life.start()
+            if action == .begin { state.began = .now() }
+            return action
+        }
         if action == .resume { synchronizeTaskState() }
         return action
     }
 
     var isStarted: Bool { state.withLock { $0.life.isStarted } }
+
+    /// The time in milliseconds from the first resumption of the request to its end, over all its attempts and the
+    /// waits between them; before the end, up to now. `nil` if it was never resumed. A request that begins anew after
+    /// its end counts from there.
+    var elapsed: Int64? {
+        let (began, ended) = state.withLock { ($0.began, $0.ended) }
+        return began.map { (ended ?? .now()).milliseconds(since: $0) }
+    }
 
     /// Suspends the request.
     ///
@@ -300,6 +316,7 @@ open class TaskDelegate: @unchecked Sendable {
     func complete(error: TransferError?, before: () -> (@Sendable () -> Void)? = { nil }) {
         let isFirst = state.withLock { state in
             guard state.life.complete() else { return false }
+            state.ended = .now()
             // The pending delay must not keep the request alive for the rest of its time.
             state.delay = nil
             return true
@@ -328,6 +345,7 @@ open class TaskDelegate: @unchecked Sendable {
     func reopen() -> Bool {
         state.withLock { state in
             guard state.life.reopen() else { return false }
+            (state.began, state.ended) = (.now(), nil)
             state.error = nil
             queue.suspend()
             precedingWork.reopen()

@@ -5,7 +5,8 @@ public import HTTPMessages
 ///     let monitor = LoggingEventMonitor { print($0) }
 ///     let manager = try SessionManager(eventMonitors: [monitor])
 ///
-/// A line begins with the number of the request, as in `request 7: received 404, text/html, 162 bytes`. Secrets are
+/// A line begins with the number of the request, as in `request 7: received 404, text/html, 162 bytes`. The line of the
+/// end has the time since the request was first resumed, which includes the waits between its attempts. Secrets are
 /// left out: user, password and the values of the query in a URL, credentials, and every header field that may contain
 /// one. Control characters become spaces, so that a server cannot forge a line.
 public struct LoggingEventMonitor: EventMonitor {
@@ -57,13 +58,13 @@ public struct LoggingEventMonitor: EventMonitor {
     }
 
     public func request(_ request: Request, didCompleteWith error: TransferError?) {
-        write(request, (error.map { "failed: \(Self.text($0))" } ?? "completed") + Self.duration(of: request.metrics))
+        write(request, (error.map { "failed: \(Self.text($0))" } ?? "completed") + Self.duration(of: request))
     }
 
     private static func text(_ error: TransferError) -> String { "\(error.code.rawValue), \(error.message)" }
 
-    /// Returns the time from the first exchange to the end of the last one; empty without an exchange.
-    private static func duration(of metrics: TransferMetrics) -> String {
-        metrics.elapsed.map { " after \($0 / 1000) ms" } ?? ""
+    /// Returns the time since the request was first resumed; empty if it never was.
+    private static func duration(of request: Request) -> String {
+        request.delegate.elapsed.map { " after \($0) ms" } ?? ""
     }
 }

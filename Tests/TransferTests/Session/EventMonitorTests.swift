@@ -150,6 +150,33 @@ struct EventMonitorTests {
         #expect(lines.all.last?.hasPrefix(start + "failed: validation, line request 1: completed") ?? false)
     }
 
+    @Test("the time in the line of the end includes the waits between attempts", .timeLimit(.minutes(1)))
+    func elapsed() async throws {
+        let server = try ScriptedServer(["/f": [.status(503)]])
+        let lines = Notes<String>()
+        let manager = try SessionManager(
+            configuration: .test(), startRequestsImmediately: false,
+            eventMonitors: [LoggingEventMonitor { lines.add($0) }])
+        manager.retrier = ClosureRetrier { _, _ in .retry(after: 60) }
+        let attempts = Notes<Int>()
+        manager.adapter = ClosureAdapter { (_) throws(TransferError) in
+            attempts.add(1)
+            // The second attempt ends without an exchange, as one that a circuit breaker holds.
+            if attempts.all.count > 1 { throw TransferError(.invalidated, "no") }
+        }
+        let request = manager.request(server.url("/f")).validate().resume()
+        _ = await request.outcome
+        let start = "request \(request.id): failed: invalidated, no after "
+        try await eventually(that: "the last line is there") { lines.all.last?.hasPrefix(start) ?? false }
+        let time = try #require(lines.all.last?.dropFirst(start.count).split(separator: " ").first.flatMap { Int($0) })
+        #expect(time >= 50)
+        let unstarted = manager.request(server.url("/f")).cancel()
+        _ = await unstarted.outcome
+        let end = "request \(unstarted.id): failed: cancelled, "
+        try await eventually(that: "the last line is there") { lines.all.last?.hasPrefix(end) ?? false }
+        #expect(lines.all.last?.contains(" after ") == false)
+    }
+
     @Test("requests have numbers of their own")
     func numbers() throws {
         let manager = try SessionManager(configuration: .test())
