@@ -19,7 +19,7 @@ final class RouteLookup {
         do throws(CurlError) {
             peer = try Self.peer(before: server, proxy: proxy)
         } catch {
-            throw TransferError(.invalidRequest, "the URL or the proxy cannot be read")
+            throw .unreadable(proxy ?? "", name: "the proxy's URL")
         }
         try evaluator.checkBehindProxy(server.host)
         hosts = Self.getsAddresses(proxy) ? [peer, server] : [peer]

@@ -42,7 +42,7 @@ extension TransactionStateMachine {
         do throws(CurlError) {
             return .send(request, request.url == proposed.text ? proposed : try CurlURL(request.url))
         } catch {
-            return .fail(TransferError(.invalidRequest, "the URL to go on with cannot be read"))
+            return .fail(.unreadable(request.url, name: "the URL to go on with"))
         }
     }
 

@@ -14,7 +14,7 @@ extension TransactionStateMachine {
         do throws(CurlError) {
             return send(to: try parse(request.url))
         } catch {
-            return end(TransferError(.invalidRequest, "the URL cannot be read"))
+            return end(.unreadable(request.url))
         }
     }
 

@@ -19,6 +19,24 @@ enum URLRedaction {
         return string(scheme + rest[...mark]) + query.joined(separator: "&")
     }
 
+    /// The maximum length of ``excerpt(ofInvalid:)``, in Unicode scalars.
+    static let longestExcerpt = 200
+
+    /// Returns the beginning of a URL that is not valid, without secrets and control characters.
+    ///
+    /// Where the authority of such a URL ends is uncertain. So everything before the last `@` is omitted: a slash, a
+    /// question mark or a number sign may be part of the password.
+    static func excerpt(ofInvalid url: String) -> String {
+        let bytes = Array(url.utf8)[...]
+        var text = url
+        if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
+            text = string(bytes[..<authority(of: bytes)] + bytes[(at + 1)...])
+        }
+        let shown = ReadableText.line(redact(text)).unicodeScalars
+        guard shown.count > longestExcerpt else { return String(shown) }
+        return String(shown.prefix(longestExcerpt - 1)) + "…"
+    }
+
     private static let slash = UInt8(ascii: "/")
 
     /// Returns the index at which user and host begin. libcurl accepts one, two or three slashes after the scheme, and

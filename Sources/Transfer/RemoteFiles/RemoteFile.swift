@@ -21,7 +21,7 @@ struct RemoteFile: Sendable {
             url = try CurlURL(text)
             user = try url.userInformation()
         } catch {
-            throw TransferError(.invalidRequest, "the URL cannot be read")
+            throw .unreadable(text)
         }
         guard let scheme = RemoteScheme(rawValue: url.scheme) else {
             throw TransferError(.protocolNotAllowed, "\(url.scheme) is not a protocol of file servers")

@@ -22,7 +22,7 @@ struct WebSocketURL {
         do throws(CurlError) {
             web = try CurlURL((isSecure ? "https" : "http") + String(Substring(rest)))
         } catch {
-            throw TransferError(.invalidRequest, "the URL of the WebSocket is not valid")
+            throw .unreadable(text, name: "the URL of the WebSocket")
         }
         guard let peer = StreamPeer(host: web.host, port: web.port) else {
             throw TransferError(.invalidRequest, "the URL of the WebSocket has no usable host")
