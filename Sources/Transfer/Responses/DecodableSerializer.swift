@@ -55,6 +55,15 @@ public struct DecodableSerializer<Value: Decodable & Sendable>: ResponseSerializ
         self.decoder = decoder
     }
 
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the value.
+    ///   - decoder: decodes the bodies.
+    public init(_ type: Value.Type, decoder: any DataDecoder = JSONDecoder()) {
+        self.init(decoder: decoder)
+    }
+
     public func serialize(_ data: Data, of head: ResponseHead?) throws -> Value {
         guard data.isEmpty else { return try decoder.decode(Value.self, from: data) }
         guard let head, head.isEmptySuccess else { throw TransferError.emptyBody }

@@ -40,6 +40,13 @@ struct DecodableSerializerTests {
 
     private func head(_ status: Int) -> ResponseHead { ResponseHead(status: status, version: "", lines: []) }
 
+    @Test("the type of the value may be the first argument")
+    func typeAsArgument() throws {
+        #expect(try DecodableSerializer([Int].self).serialize(Data("[1]".utf8), of: nil) == [1])
+        let named = DecodableSerializer(String.self, decoder: NameDecoder())
+        #expect(try named.serialize(Data("a".utf8), of: nil) == "a")
+    }
+
     @Test("a decoder of the caller decodes the body", .timeLimit(.minutes(1)))
     func decoders() async throws {
         let server = try ScriptedServer(["/i": [.status(200, body: #"{"item_name": "a"}"#)]])
