@@ -55,6 +55,14 @@ struct AlamofireCallSitesTests {
         #expect(HTTPHeader.authorization(bearerToken: "t") == .authorization(bearer: "t"))
     }
 
+    @Test("a dictionary in a variable becomes header fields")
+    func dictionary() async throws {
+        let fields = ["X-Trace": "7", "X-Part": "1"]
+        _ = try await manager.request(server.url("/p"), headers: HTTPHeaders(fields)).data
+        #expect(server.requests().first?.header("x-trace") == "7")
+        #expect(server.requests().first?.header("x-part") == "1")
+    }
+
     @Test("a destination is a closure that returns a file URL and options")
     func destinations() async throws {
         let folder = URL(filePath: place.path)
