@@ -12,6 +12,8 @@ final class BodyChannel: Sendable {
         var ending: Result<Void, TransferError>?
         var reader: CheckedContinuation<Void, Never>?
         var isAbandoned = false
+        /// Whether a reader has received the end of the body, or was released after the body had ended.
+        var isRead = false
         /// Whether a piece was refused, so that `resume` has to be called once there is room.
         var isFull = false
         var resume: (@Sendable () -> Void)?
@@ -63,14 +65,21 @@ final class BodyChannel: Sendable {
         reader?.resume()
     }
 
+    /// Returns the next bytes.
+    ///
+    /// - Parameter isFirst: whether the reader has received nothing before.
     /// - Returns: all buffered bytes, joined; `nil` at the end of the body.
-    func next() async throws(TransferError) -> [UInt8]? {
+    /// - Throws: the error that ended the body, or ``TransferError/Code/invalidRequest`` if another reader had the body.
+    func next(isFirst: Bool = false) async throws(TransferError) -> [UInt8]? {
         while true {
-            let (bytes, ending, resume) = removeNext()
+            let (bytes, ending, isRead, resume) = removeNext()
             resume?()
             if let bytes { return bytes }
             if let ending {
                 try ending.get()
+                if isFirst, isRead {
+                    throw TransferError(.invalidRequest, "the body was already read; it can be read once")
+                }
                 return nil
             }
             var isAlone = true
@@ -92,17 +101,26 @@ final class BodyChannel: Sendable {
     }
 
     private func removeNext() -> (
-        bytes: [UInt8]?, ending: Result<Void, TransferError>?, resume: (@Sendable () -> Void)?
+        bytes: [UInt8]?, ending: Result<Void, TransferError>?, isRead: Bool, resume: (@Sendable () -> Void)?
     ) {
         state.withLock { state in
-            guard !state.pieces.isEmpty else { return (nil, state.ending, nil) }
+            guard !state.pieces.isEmpty else {
+                defer { if state.ending != nil { state.isRead = true } }
+                return (nil, state.ending, state.isRead, nil)
+            }
             let bytes = state.pieces.count == 1 ? state.pieces[0] : Array(state.pieces.joined())
             state.pieces.removeAll(keepingCapacity: true)
             state.held = 0
-            guard state.isFull else { return (bytes, nil, nil) }
+            guard state.isFull else { return (bytes, nil, false, nil) }
             state.isFull = false
-            return (bytes, nil, state.resume)
+            return (bytes, nil, false, state.resume)
         }
+    }
+
+    /// Abandons the channel, since its reader is released.
+    func release() {
+        state.withLock { if $0.ending != nil { $0.isRead = true } }
+        abandon()
     }
 
     /// Abandons the channel: drops the buffered bytes and discards all later ones. The request has no use any more and

@@ -163,7 +163,8 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     /// The body as it is received, readable once: `for try await bytes in request.body`. A slow reader makes the server
-    /// wait. Releasing the sequence early, or cancelling the Swift task, cancels the request.
+    /// wait. Releasing the sequence early, or cancelling the Swift task, cancels the request. A second reader of a
+    /// complete body gets ``TransferError/Code/invalidRequest``.
     ///
     /// If the request was started before this property was used, the part of the body kept in memory comes in one
     /// piece.
@@ -222,17 +223,22 @@ public struct BodySequence: AsyncSequence, Sendable {
     /// The iterator over the body. Releasing it cancels the request, unless the body has ended.
     public final class Iterator: AsyncIteratorProtocol {
         private let channel: BodyChannel
+        private var isFirst = true
 
         init(channel: BodyChannel) {
             self.channel = channel
         }
 
-        deinit { channel.abandon() }
+        deinit { channel.release() }
 
-        public func next() async throws(TransferError) -> [UInt8]? { try await channel.next() }
+        public func next() async throws(TransferError) -> [UInt8]? {
+            defer { isFirst = false }
+            return try await channel.next(isFirst: isFirst)
+        }
 
         public func next(isolation actor: isolated (any Actor)?) async throws(TransferError) -> [UInt8]? {
-            try await channel.next()
+            defer { isFirst = false }
+            return try await channel.next(isFirst: isFirst)
         }
     }
 }

@@ -227,6 +227,23 @@ struct DataRequestTests {
         #expect(String(decoding: bytes, as: UTF8.self) == "whole")
     }
 
+    @Test("a second reader of a body gets an error, and the first one its end again", arguments: [true, false])
+    func secondReader(isReleased: Bool) async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "whole")]])
+        let request = manager.request(server.url("/f")).resume()
+        _ = await request.outcome
+        var first: BodySequence.Iterator? = request.body.makeAsyncIterator()
+        #expect(try await first?.next() == Array("whole".utf8))
+        if isReleased {
+            first = nil
+        } else {
+            #expect(try await first?.next() == nil)
+        }
+        let error = await #expect(throws: TransferError.self) { for try await _ in request.body {} }
+        #expect(error?.message == "the body was already read; it can be read once")
+        #expect(try await first?.next() == nil)
+    }
+
     @Test("a body that broke is an error for its reader, after what had come")
     func brokenBody() async throws {
         let server = try ScriptedServer(["/f": [.serveThenCut(Resource(size: 100_000), after: 50_000)]])
