@@ -12,6 +12,9 @@ struct ProxyOptions {
         return ["http", "https"].contains(proxy[..<colon.lowerBound].lowercased())
     }
 
+    /// Whether the proxy's URL contains a user name or password.
+    var hasLogin: Bool { (request.proxy ?? configuration.proxy)?.utf8.contains(UInt8(ascii: "@")) ?? false }
+
     func apply(to easy: borrowing EasyHandle) throws(CurlError) {
         let proxy = request.proxy ?? configuration.proxy ?? ""
         // Empty values also prevent libcurl from reading the environment.

@@ -7,10 +7,11 @@ extension TransferError {
     /// - Parameters:
     ///   - exchange: the failed exchange.
     ///   - peer: the host that libcurl connects to: the server, or the proxy in front of it.
+    ///   - sendsLogin: whether the proxy was sent a user name and password.
     /// - Returns: `nil` if ``exchange(_:bodyBegun:host:)`` is as specific.
     static func connecting(
         _ error: CurlError, _ exchange: Exchange, to peer: (host: String, port: Int),
-        for server: (host: String, port: Int)
+        for server: (host: String, port: Int), sendsLogin: Bool
     ) -> TransferError? {
         let isProxy = peer != server
         let (systemError, proxyStatus) = (exchange.easy.systemError(), exchange.easy.proxyStatus())
@@ -39,12 +40,16 @@ extension TransferError {
             TransferError(.cannotConnect, "the connection to \(name) was lost during the TLS handshake")
         // CURLE_RECV_ERROR, which also occurs if a proxy refuses a tunnel.
         case .recvError where proxyStatus == 407:
-            TransferError(.httpStatus, ResponseEvaluator.words(for: proxyStatus), httpStatus: proxyStatus)
+            TransferError(
+                .httpStatus, ResponseEvaluator.words(for: proxyStatus, sendsLogin ? .password : nil),
+                httpStatus: proxyStatus)
         case .recvError where proxyStatus >= 300:
             TransferError(
                 .httpStatus,
                 "\(name) responded with status \(proxyStatus) to the request for a connection to \(server.host)",
                 httpStatus: proxyStatus)
+        case .proxy where exchange.easy.isRefusedByProxy() && sendsLogin:
+            TransferError(.loginRefused, "\(name) rejected the user name and password")
         case .proxy where exchange.easy.isRefusedByProxy():
             TransferError(.loginRefused, "\(name) requires a user name and password, which its URL can contain")
         case .proxy: TransferError(.cannotConnect, "\(name) cannot connect to \(server.host): \(error.message)")

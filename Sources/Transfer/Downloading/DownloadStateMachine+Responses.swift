@@ -8,8 +8,8 @@ extension DownloadStateMachine {
         var statedDigest: FileDigest?
         /// Whether the destination has a digest of its own.
         var hasDestinationDigest = false
-        /// Whether the request carried a bearer token.
-        var sentToken = false
+        /// The kind of credential that was sent, if the response rejects it.
+        var sentCredential: SentCredential?
         /// Seconds since 1970.
         var wallTime: Int64
     }
@@ -32,7 +32,7 @@ extension DownloadStateMachine {
             isVouched: known != nil, isConditional: request.isConditional,
             isConfirming: connection.endCheck == .underWay, total: part.version.total,
             digest: part.version.digest, emptyStatuses: configuration.emptyStatuses,
-            sentToken: context.sentToken, pathSuffix: url.path)
+            sentCredential: context.sentCredential, pathSuffix: url.path)
         let verdict = judgement.evaluate(head, now: context.wallTime)
         if connection.source > 0, let stated = context.statedDigest, let theirs = head.representationDigest,
             theirs.contradicts(stated), !context.hasDestinationDigest

@@ -54,7 +54,10 @@ struct Authorization {
     /// Whether credentials for this origin replace the request's own credential or field.
     func answers(_ url: CurlURL) -> Bool { server?.origin == url.origin }
 
-    /// Whether these credentials are a bearer token.
+    /// Whether credentials are sent to the proxy.
+    var answersProxy: Bool { proxy != nil }
+
+    /// Whether the credentials for the server are a bearer token.
     var isToken: Bool { server?.scheme == .bearer }
 
     private static func value(of answer: inout Answer?, _ method: HTTPRequest.Method, target: String) -> String? {

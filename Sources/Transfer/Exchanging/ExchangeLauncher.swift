@@ -200,9 +200,10 @@ final class ExchangeLauncher {
             let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
             if let peer, let url {
                 let server = (url.host, url.port)
+                let proxy = ProxyOptions(configuration: session.configuration, request: task.originalRequest)
                 let error =
                     TransferError.plainHTTPResponse(words, exchange, to: peer, for: server)
-                    ?? .connecting(words, exchange, to: peer, for: server)
+                    ?? .connecting(words, exchange, to: peer, for: server, sendsLogin: proxy.hasLogin)
                 if let error { return error }
             }
             return .exchange(words, bodyBegun: bodyBegun, host: host)

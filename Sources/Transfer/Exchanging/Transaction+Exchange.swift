@@ -29,7 +29,7 @@ extension Transaction: ExchangeHandler {
     /// - Returns: whether the exchange goes on.
     func receive(_ head: ResponseHead) -> Bool {
         if !isQuiet {
-            task.core.setResponse(head)
+            task.core.setResponse(head, to: sentCredential(for: head))
             session.callbacks.task(task, didReceive: head)
         }
         client.didReceiveHead(head)

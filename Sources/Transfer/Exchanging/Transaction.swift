@@ -126,12 +126,6 @@ final class Transaction {
     var isUnderWay: Bool { machine.isUnderWay }
     var pauses: PauseReasons { machine.pauses }
 
-    /// Returns whether the request was sent with a bearer token.
-    func sendsBearerToken(to url: CurlURL) -> Bool {
-        let authorization = machine.authorization
-        return authorization.answers(url) ? authorization.isToken : request.sendsBearerToken(session.configuration)
-    }
-
     // MARK: Orders of the client
 
     /// Sends the current request. A client may call this again after it was notified of an end.

@@ -301,8 +301,10 @@ final class RemoteExchange: ExchangeHandler {
             end.hasExpired = exchange.hasExpired
             let peer = connection.route?.peer
             end.addressError = connection.evaluator.error(peer?.host ?? file.host)
+            let proxy = ProxyOptions(configuration: session.configuration, request: request)
             end.connectError = peer.flatMap {
-                TransferError.connecting(words, exchange, to: $0, for: (file.host, file.port))
+                TransferError.connecting(
+                    words, exchange, to: $0, for: (file.host, file.port), sendsLogin: proxy.hasLogin)
             }
         }
         perform(machine.ended(end))

@@ -10,8 +10,8 @@ struct Validator: Sendable {
         var isEmpty: Bool
         /// The body of a data request; `nil` for a download, which is validated by its head alone.
         var data: Data?
-        /// Whether the request carried a bearer token, if the server requires authentication.
-        var sentToken = false
+        /// The kind of credential that was sent, if the response rejects it.
+        var sentCredential: SentCredential?
     }
 
     let evaluate: @Sendable (Answer) -> TransferError?
@@ -27,7 +27,7 @@ struct Validator: Sendable {
             range.contains(answer.head.status)
                 ? nil
                 : ResponseEvaluator.failure(
-                    answer.head, now: Int64(time(nil)), sentToken: answer.sentToken)
+                    answer.head, now: Int64(time(nil)), sentCredential: answer.sentCredential)
         }
     }
 

@@ -18,8 +18,8 @@ struct ResponseEvaluator {
     var digest: FileDigest?
     /// The statuses whose response is an empty file.
     var emptyStatuses: Set<Int> = []
-    /// Whether the request carried a bearer token.
-    var sentToken = false
+    /// The kind of credential that was sent, if the response rejects it.
+    var sentCredential: SentCredential?
     /// The last segment of the URL's path. It distinguishes a compressed file from a compressed transfer.
     var pathSuffix: String
 
@@ -59,7 +59,7 @@ struct ResponseEvaluator {
             .fail(TransferError(.truncated, "the server sent a response without content (\(head.status))"))
         case 416 where askedFrom != nil: unsatisfiable(head)
         case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
-        default: .fail(Self.failure(head, now: now, sentToken: sentToken))
+        default: .fail(Self.failure(head, now: now, sentCredential: sentCredential))
         }
     }
 
@@ -206,20 +206,24 @@ struct ResponseEvaluator {
 
     /// Returns the error for an unsuccessful status.
     ///
-    /// - Parameter sentToken: whether the request carried a bearer token.
-    static func failure(_ head: ResponseHead, now: Int64, sentToken: Bool = false) -> TransferError {
-        let isToken = head.status == 401 && sentToken
-        return TransferError(
-            .httpStatus, isToken ? "the server rejected the bearer token (401)" : words(for: head.status),
-            httpStatus: head.status, retryAfter: head.retryAfter(now: now))
+    /// - Parameter sentCredential: the kind of credential that was sent, if the response rejects it.
+    static func failure(_ head: ResponseHead, now: Int64, sentCredential: SentCredential? = nil) -> TransferError {
+        TransferError(
+            .httpStatus, words(for: head.status, sentCredential), httpStatus: head.status,
+            retryAfter: head.retryAfter(now: now))
     }
 
     /// Returns a description of an unsuccessful status for people.
-    static func words(for status: Int) -> String {
+    ///
+    /// - Parameter sentCredential: the kind of credential that was sent, if the response rejects it.
+    static func words(for status: Int, _ sentCredential: SentCredential? = nil) -> String {
         switch status {
         case 204, 205: "the server sent a response without a file (\(status))"
+        case 401 where sentCredential == .token: "the server rejected the bearer token (401)"
+        case 401 where sentCredential == .password: "the server rejected the user name and password (401)"
         case 401: "the server requires a user name and password (401)"
         case 403: "the server refuses access (403)"
+        case 407 where sentCredential == .password: "the proxy rejected the user name and password (407)"
         case 407: "the proxy requires a user name and password (407), which its URL can contain"
         case 404: "there is no such file on the server (404)"
         case 410: "the file is gone from the server for good (410)"

@@ -416,7 +416,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
         let validators = validators.withLock { $0 }
         guard let request, !validators.isEmpty else { return nil }
         let answer = Validator.Answer(
-            request: request, head: head, isEmpty: isEmpty, data: data, sentToken: sentToken(request, head))
+            request: request, head: head, isEmpty: isEmpty, data: data,
+            sentCredential: (task as? any LoopTask)?.core.sentCredential)
         var error: TransferError?
         for validator in validators {
             error = validator.evaluate(answer)?.named(byServerOf: request.url)

@@ -12,6 +12,7 @@ final class TaskCore: Sendable {
         var life = TaskLife()
         var currentRequest: TransferRequest
         var response: ResponseHead?
+        var sentCredential: SentCredential?
         var priority = 0.5
         var metrics = TransferMetrics()
         var error: TransferError?
@@ -51,6 +52,8 @@ final class TaskCore: Sendable {
     var state: SessionTaskState { mutable.withLock { $0.life.state } }
     var currentRequest: TransferRequest { mutable.withLock { $0.currentRequest } }
     var response: ResponseHead? { mutable.withLock { $0.response } }
+    /// The kind of credential that was sent, if ``response`` rejects it.
+    var sentCredential: SentCredential? { mutable.withLock { $0.sentCredential } }
     var metrics: TransferMetrics { mutable.withLock { $0.metrics } }
     var error: TransferError? { mutable.withLock { $0.error } }
     var priority: Double {
@@ -73,7 +76,9 @@ final class TaskCore: Sendable {
     func bodySent(_ bytes: Int64) { sentBody.store(bytes, ordering: .relaxed) }
 
     func setCurrentRequest(_ request: TransferRequest) { mutable.withLock { $0.currentRequest = request } }
-    func setResponse(_ head: ResponseHead) { mutable.withLock { $0.response = head } }
+    func setResponse(_ head: ResponseHead, to credential: SentCredential? = nil) {
+        mutable.withLock { ($0.response, $0.sentCredential) = (head, credential) }
+    }
     func add(_ metrics: ExchangeMetrics) { mutable.withLock { $0.metrics.add(metrics) } }
 
     func resume() -> TaskLife.Resumption { mutable.withLock { $0.life.resume() } }

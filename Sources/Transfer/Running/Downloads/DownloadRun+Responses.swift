@@ -53,7 +53,7 @@ extension DownloadRun: TransactionClient {
         }
         let context = DownloadStateMachine.HeadContext(
             statedDigest: task.stated?.digest, hasDestinationDigest: destination?.digest != nil,
-            sentToken: head.status == 401 && transaction.sendsBearerToken(to: url), wallTime: Int64(time(nil)))
+            sentCredential: transaction.sentCredential(for: head), wallTime: Int64(time(nil)))
         guard case .receive(let plan) = machine.headReceived(connection.number, head, at: url, context, facts()) else {
             return .discard
         }

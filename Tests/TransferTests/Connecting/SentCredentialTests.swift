@@ -5,9 +5,10 @@ import Testing
 
 @testable import Transfer
 
-@Suite("Rejected bearer tokens", .timeLimit(.minutes(1)))
-struct BearerTokenTests {
+@Suite("Rejected bearer tokens and logins", .timeLimit(.minutes(1)))
+struct SentCredentialTests {
     private static let rejected = "the server rejected the bearer token (401)"
+    private static let rejectedLogin = "the server rejected the user name and password (401)"
     private static let login = "the server requires a user name and password (401)"
 
     private func message(
@@ -51,6 +52,42 @@ struct BearerTokenTests {
         #expect(server.requests().map { $0.header("authorization") } == ["Bearer old"])
     }
 
+    @Test("the message says that a user name and password were rejected if they were sent", arguments: [false, true])
+    func password(isDownload: Bool) async throws {
+        let login = Credential(user: "u", password: "hidden")
+        #expect(try await message(isDownload: isDownload) { $0.credential = login } == Self.rejectedLogin)
+        #expect(
+            try await message(isDownload: isDownload) { $0.url = $0.url.replacing("://", with: "://u:hidden@") }
+                == Self.rejectedLogin)
+        let session = SessionConfiguration.test { $0.additionalHeaders = ["Authorization: Basic eDp5"] }
+        #expect(try await message(session, isDownload: isDownload) == Self.rejectedLogin)
+        for challenge in ["Basic realm=\"r\"", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""] {
+            let headers = ["WWW-Authenticate: \(challenge)"]
+            #expect(try await message(headers: headers, isDownload: isDownload) == Self.login)
+            #expect(
+                try await message(headers: headers, isDownload: isDownload, credential: login) == Self.rejectedLogin)
+        }
+    }
+
+    @Test("the message of a proxy says that too, with the login in its URL or in a field", arguments: [false, true])
+    func proxy(isDownload: Bool) async throws {
+        let head = "HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"
+        func message(_ login: String, _ field: String? = nil) async throws -> String? {
+            let proxy = try RawServer([Array(head.utf8)])
+            let manager = try SessionManager(configuration: .test())
+            var request = TransferRequest(url: "http://127.0.0.1:1/a")
+            request.proxy = "http://\(login)127.0.0.1:\(proxy.port)"
+            request.headerFields[.proxyAuthorization] = field
+            if isDownload { return await manager.download(request).outcome.error?.message }
+            return await manager.request(request).validate().outcome.error?.message
+        }
+        let rejected = "the proxy rejected the user name and password (407)"
+        #expect(try await message("u:hidden@") == rejected)
+        #expect(try await message("", "Basic eDp5") == rejected)
+        let missing = try await message("")
+        #expect(missing?.hasPrefix("the proxy requires a user name and password (407)") == true)
+    }
+
     @Test("the message speaks of a user name and password otherwise", arguments: [false, true])
     func other(isDownload: Bool) async throws {
         #expect(try await message(isDownload: isDownload) == Self.login)
@@ -59,8 +96,12 @@ struct BearerTokenTests {
             $0.credential = Credential(user: "u", password: "p")
             $0.headerFields[.authorization] = "Bearer hidden"
         }
-        #expect(mixed == Self.login)
-        #expect(try await message(isDownload: isDownload) { $0.headerFields[.authorization] = "Basic x" } == Self.login)
+        #expect(mixed == Self.rejectedLogin)
+        #expect(
+            try await message(isDownload: isDownload) { $0.headerFields[.authorization] = "Basic x" }
+                == Self.rejectedLogin)
+        // A field of another scheme is neither.
+        #expect(try await message(isDownload: isDownload) { $0.headerFields[.authorization] = "Odd x" } == Self.login)
         // Without a challenge, the token was not sent.
         #expect(try await message(isDownload: isDownload, credential: .bearer("hidden")) == Self.login)
     }
