@@ -49,7 +49,7 @@ fi
 transfer=$root/Sources/Transfer
 sources=(
     "$transfer"/Authentication/AuthenticationOffer{,Parser}.swift
-    "$transfer"/Messages/URLRedaction.swift
+    "$transfer"/Messages/URLRedaction.swift "$transfer"/Support/ReadableText.swift
     "$transfer"/Support/{CopyOnWrite,UInt8+ASCII}.swift
     "$transfer"/Exports.swift
     "$transfer"/Cookies/{Cookie,Cookie+Matching,Cookie+Netscape,CookieOrigin,SetCookie}.swift

@@ -113,10 +113,10 @@ struct Authorization {
     mutating func recordRefusal(_ demand: Demand, at url: CurlURL, own: Credential?) {
         let isRefused =
             switch own?.kind {
-            case .bearer: !demand.space.isProxy
             // As Basic; another scheme is still to be tried.
-            case .password: demand.space.method == .basic
-            case .privateKey, nil: false
+            case .password: demand.space.method == .basic && !demand.space.isProxy
+            // A token is not proposed again, and counts no failure: another credential may be used.
+            case .bearer, .privateKey, nil: false
             }
         let answered = demand.space.isProxy ? proxy != nil : server?.origin == url.origin
         if answered || isRefused { failures[demand.space, default: 0] += 1 }

@@ -48,9 +48,10 @@ extension Transaction {
         return challenge
     }
 
-    /// Returns the credential to propose: the request's own, or else a stored one.
+    /// Returns the credential to propose: the request's own, unless it is a token, which was sent already, or else a
+    /// stored one.
     private func proposal(for demand: Authorization.Demand) -> Credential? {
-        if !demand.space.isProxy, let own = request.credential { return own }
+        if !demand.space.isProxy, let own = request.credential, !own.isToken { return own }
         return session.configuration.credentialStorage.credential(for: demand.space)
     }
 

@@ -12,6 +12,9 @@ public struct Credential: Sendable, Equatable, CustomStringConvertible {
     /// The password; empty for a token. ``description`` never contains it.
     public var password: String
 
+    /// Whether the credential is a bearer token.
+    var isToken: Bool { if case .bearer = kind { true } else { false } }
+
     /// Creates a user name and password, for the Basic (RFC 7617) and Digest (RFC 7616) schemes and for file servers.
     public init(user: String, password: String) {
         self.user = user

@@ -62,7 +62,7 @@ public struct ResumeDataFile: Sendable, Equatable {
                     failure = error
                 }
             }
-            if let failure { throw failure }
+            if let failure { throw TransferError.file(failure.systemError ?? EIO, doing: "write \(new)") }
             guard fsync(raw) == 0 else { throw TransferError.file(errno, doing: "sync \(new)") }
             guard rename(new, path) == 0 else { throw TransferError.file(errno, doing: "rename \(new)") }
         } catch {

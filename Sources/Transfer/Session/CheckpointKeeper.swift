@@ -67,6 +67,9 @@ final class CheckpointKeeper: Sendable {
                     try await keep(resumeData)
                 } catch let error as TransferError where isRequired && state.withLock({ !$0.hasKept }) {
                     // A place that has never taken a checkpoint is wrong, such as a directory that does not exist.
+                    // The resume data cannot be kept, so a part that did not exist before would never be found.
+                    let delegate = request.downloadDelegate
+                    if delegate.resumedAtOffset == nil { delegate.setLeavesNothing() }
                     request.cancel(because: error)
                     continue
                 }
@@ -123,8 +126,8 @@ extension DownloadRequest {
     /// cancelled. After a successful download the file is removed. All this is done before the handlers of the request
     /// run.
     ///
-    /// The first checkpoint is made as soon as bytes arrive, and the download fails if the file cannot be written then.
-    /// Later checkpoints that fail are made again.
+    /// The first checkpoint is made as soon as bytes arrive. If the file cannot be written then, the download fails,
+    /// unless it is already complete. Later checkpoints that fail are made again.
     @discardableResult
     public func keepResumeData(in file: ResumeDataFile) -> Self {
         let keeper = CheckpointKeeper(isRequired: true) { try file.store($0) }
@@ -173,7 +176,9 @@ extension SessionManager {
         _ request: some RequestConvertible, to destination: DownloadDestination, resumeDataFile: ResumeDataFile
     ) -> DownloadRequest {
         let kept = try? resumeDataFile.load()
-        guard let kept, kept.isSelfSufficient, kept.request?.url == (try? request.asRequest())?.url else {
+        // By bytes: texts that are equal for Swift may be different URLs.
+        let (old, new) = (kept?.request?.url, (try? request.asRequest())?.url)
+        guard let kept, kept.isSelfSufficient, old.map({ Array($0.utf8) }) == new.map({ Array($0.utf8) }) else {
             _ = try? kept?.discard()
             return download(request, to: destination).keepResumeData(in: resumeDataFile)
         }

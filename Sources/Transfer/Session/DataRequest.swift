@@ -37,6 +37,8 @@ public class DataRequest: Request, @unchecked Sendable {
 
     override func evaluate() -> TransferError? {
         guard let response else { return nil }
+        // A body that was passed on was validated before its first byte.
+        if let task = task as? DataTask, task.hasHandedOut, !task.isCollected { return nil }
         let data = dataDelegate.data
         return validate(response, isEmpty: data?.isEmpty ?? !dataDelegate.hasHandedOut, data: data)
     }

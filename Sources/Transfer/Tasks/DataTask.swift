@@ -55,6 +55,9 @@ public class DataTask: LoopTask, @unchecked Sendable {
     /// The response body, once the task is complete; empty if it went elsewhere.
     public var data: Data { collected.withLock { $0 } }
 
+    /// Whether the body is kept in memory, and not passed on as it is received.
+    var isCollected: Bool { if case .collect = sink { true } else { false } }
+
     /// Whether bytes of the response have been passed to a consumer and cannot be taken back.
     var hasHandedOut: Bool { isHandedOut.load(ordering: .acquiring) }
 

@@ -42,6 +42,23 @@ struct SentCredentialTests {
                 == Self.rejected)
     }
 
+    @Test("after a rejected token, another credential answers the challenge")
+    func another() async throws {
+        for (challenge, credential, field) in [
+            ("Bearer realm=\"r\"", Credential.bearer("good"), "Bearer good"),
+            ("Basic realm=\"r\"", Credential(user: "u", password: "p"), "Basic dTpw"),
+        ] {
+            let server = try ScriptedServer([
+                "/a": [.status(401, headers: ["WWW-Authenticate: \(challenge)"]), .status(200, body: "in")]
+            ])
+            let manager = try SessionManager(configuration: .test())
+            var request = TransferRequest(url: server.url("/a"))
+            request.credential = .bearer("old")
+            #expect(try await manager.request(request).authenticate(with: credential).validate().string == "in")
+            #expect(server.requests().map { $0.header("authorization") } == ["Bearer old", field])
+        }
+    }
+
     @Test("a rejected token is not sent again", arguments: ["Bearer realm=\"r\"", "Basic realm=\"r\""])
     func once(challenge: String) async throws {
         let server = try ScriptedServer(["/a": [.status(401, headers: ["WWW-Authenticate: \(challenge)"])]])
@@ -86,6 +103,24 @@ struct SentCredentialTests {
         #expect(try await message("", "Basic eDp5") == rejected)
         let missing = try await message("")
         #expect(missing?.hasPrefix("the proxy requires a user name and password (407)") == true)
+    }
+
+    @Test("a proxy's challenge is answered, although the request has a password of its own")
+    func proxyChallenge() async throws {
+        let target = "http://127.0.0.1:1/a"
+        let proxy = try ScriptedServer([
+            target: [.status(407, headers: ["Proxy-Authenticate: Basic realm=\"p\""]), .status(200, body: "in")]
+        ])
+        let configuration = SessionConfiguration.test()
+        let space = ProtectionSpace(
+            host: "127.0.0.1", port: proxy.port, scheme: "http", isProxy: true, realm: "p", method: .basic)
+        configuration.credentialStorage.set(Credential(user: "u", password: "p"), for: space)
+        var request = TransferRequest(url: target)
+        request.proxy = "http://127.0.0.1:\(proxy.port)"
+        request.credential = Credential(user: "own", password: "own")
+        let manager = try SessionManager(configuration: configuration)
+        #expect(try await manager.request(request).validate().string == "in")
+        #expect(proxy.requests().map { $0.header("proxy-authorization") } == [nil, "Basic dTpw"])
     }
 
     @Test("the message speaks of a user name and password otherwise", arguments: [false, true])

@@ -125,7 +125,8 @@ struct ResumeDataFileTests {
         let request = manager.download(server.url("/f"), to: place.file("f"), resumeDataFile: absent)
         let error = try #require(await request.outcome.error)
         #expect(error.message.hasPrefix("cannot create \(absent.path).new: "), "\(error)")
-        #expect(!request.isCancelled)
+        #expect(!request.isCancelled && error.resumeData == nil)
+        #expect(TemporaryDirectory.names(beneath: place.path).isEmpty)
         // Another attempt begins anew.
         try FileManager.default.createDirectory(atPath: place.file("absent"), withIntermediateDirectories: true)
         #expect(request.retry())

@@ -73,6 +73,21 @@ struct StreamedValidationTests {
         for try await _ in manager.request(server.url("/empty")).validate(contentType: ["application/json"]).body {}
     }
 
+    @Test("a validator is asked once for each response")
+    func once() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "the body")]])
+        for isRead in [true, false] {
+            let calls = Notes<Int>()
+            let request = manager.request(server.url("/a")).validate { _, head, _ in
+                calls.add(head.status)
+                return .success(())
+            }
+            if isRead { for try await _ in request.body {} }
+            #expect(await request.outcome.error == nil)
+            #expect(calls.all == [200])
+        }
+    }
+
     @Test("without a validator the sequence has whatever the server sent")
     func none() async throws {
         let server = try server()
