@@ -24,8 +24,8 @@ enum URLRedaction {
 
     /// Returns the beginning of a URL that is not valid, without secrets and control characters.
     ///
-    /// Where the authority of such a URL ends is uncertain. So everything before the last `@` is omitted: a slash, a
-    /// question mark or a number sign may be part of the password.
+    /// The end of the authority of such a URL is uncertain, since a slash, a question mark or a number sign may be part
+    /// of the password. So everything before the last `@` is omitted.
     static func excerpt(ofInvalid url: String) -> String {
         let bytes = Array(url.utf8)[...]
         var text = url
