@@ -255,9 +255,19 @@ struct HTTPBinRetryTests {
     @Test("a request whose body was passed on in pieces is not retried")
     func passedOn() async throws {
         let retrier = LimitedRetrier(3)
-        let outcome = await manager.request(client.url("/range/1000")).stream { _ in }.retry(with: retrier)
-            .validate { _, _, _ in .failure(OwnError()) }.outcome
-        #expect(outcome.code == .validationFailed && retrier.asked.count == 0)
+        var cut = TransferRequest(url: client.url("/stream-bytes/200000?chunk_size=100"))
+        cut.maximumBodySize = 100_000
+        let outcome = await manager.request(cut).stream { _ in }.retry(with: retrier).outcome
+        #expect(outcome.code == .tooLarge && retrier.asked.count == 0)
+    }
+
+    @Test("a request whose body would be passed on is retried if its head is not valid")
+    func refusedBeforePassingOn() async throws {
+        let (retrier, pieces) = (LimitedRetrier(3), Record<Int>())
+        let outcome = await manager.request(client.url("/range/1000")).stream { pieces.add($0.count) }
+            .retry(with: retrier).validate { _, _, _ in .failure(OwnError()) }.outcome
+        #expect(outcome.code == .validationFailed && retrier.asked.count == 4)
+        #expect(pieces.count == 0)
     }
 
     @Test("events tell each retry")

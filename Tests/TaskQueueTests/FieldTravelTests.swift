@@ -213,7 +213,8 @@ struct FieldTravelTests {
         if !sample.beside.isEmpty { plain.user = task.user }
         switch sample.goal {
         case .request:
-            #expect(try await Self.shape(of: task, in: fixture) != Self.shape(of: plain, in: fixture))
+            #expect(
+                try await Self.shape(of: task, in: fixture) != Self.shape(of: plain, in: fixture), "\(field.name)")
         case .queue:
             // The record keeps the value; tests of the queue show its effect.
             #expect(try Self.admission(of: task, in: fixture) != Self.admission(of: plain, in: fixture))
@@ -264,8 +265,10 @@ struct FieldTravelTests {
         var text = ""
         dump(request, to: &text)
         dump(request?.headerFields, to: &text)
-        dump(request?.credential, to: &text)
+        dump([request?.credential?.user, request?.credential?.password], to: &text)
         dump(request?.cookies, to: &text)
+        dump([request?.url, request?.proxy, request?.caCertificates], to: &text)
+        dump([request?.leavesFailingSource, request?.checksDestinationFirst], to: &text)
         return text
     }
 }
