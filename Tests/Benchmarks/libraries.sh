@@ -97,8 +97,13 @@ median() { awk -v library="$2" -v column="$3" '$1 == library { print $column }' 
     awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 # row NAME TITLE
 row() {
-    local column line="$2"
-    for _ in $(seq "$runs"); do for library in "${libraries[@]}"; do measure "$1" "$library"; done; done
+    local column run step line="$2"
+    # Each run begins with another library: the first one meets the memory and the disk as the last one left them.
+    for ((run = 0; run < runs; run++)); do
+        for step in "${!libraries[@]}"; do
+            measure "$1" "${libraries[(run + step) % ${#libraries[@]}]}"
+        done
+    done
     for column in 2 3 4; do
         local best=
         for library in "${libraries[@]}"; do
