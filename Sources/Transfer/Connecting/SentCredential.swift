@@ -36,6 +36,8 @@ extension Transaction {
     /// Returns the kind of credential that the server or the proxy rejected with a response; `nil` if none was sent, or
     /// if the response does not concern credentials.
     func sentCredential(for head: ResponseHead) -> SentCredential? {
+        // Most responses: nothing is copied for them.
+        guard head.status == 401 || head.status == 407 else { return nil }
         let (authorization, configuration) = (machine.authorization, session.configuration)
         switch head.status {
         case 401:

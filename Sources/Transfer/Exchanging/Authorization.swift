@@ -111,13 +111,9 @@ struct Authorization {
     ///
     /// - Parameter own: the request's own credential, which was sent before any challenge.
     mutating func recordRefusal(_ demand: Demand, at url: CurlURL, own: Credential?) {
-        let isRefused =
-            switch own?.kind {
-            // As Basic; another scheme is still to be tried.
-            case .password: demand.space.method == .basic && !demand.space.isProxy
-            // A token is not proposed again, and counts no failure: another credential may be used.
-            case .bearer, .privateKey, nil: false
-            }
+        // A password was sent as Basic; another scheme is still to be tried. A token is not proposed again, and counts
+        // no failure: another credential may be used.
+        let isRefused = own?.kind == .password && demand.space.method == .basic && !demand.space.isProxy
         let answered = demand.space.isProxy ? proxy != nil : server?.origin == url.origin
         if answered || isRefused { failures[demand.space, default: 0] += 1 }
     }
