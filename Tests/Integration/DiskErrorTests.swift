@@ -208,8 +208,8 @@ struct DiskErrorTests {
             #expect(added.succeeded)
             spans.append(asked.duration(to: .now))
         }
-        // A busy machine may delay one of them; if they waited for the slow disk, each would take seconds.
-        #expect(spans.sorted()[8] < .milliseconds(1_800), "\(spans)")
+        // A busy machine may delay some of them. If they waited for the slow disk, each would take seconds.
+        #expect(spans.sorted()[4] < .milliseconds(1_800), "\(spans)")
         #expect(try await daemon.settled(id).state == .completed)
         #expect(begun.duration(to: .now) > .seconds(4))
         #expect(slow.difference(fromFileAt: daemon.path("slow")) == nil)
