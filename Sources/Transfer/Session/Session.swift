@@ -78,7 +78,7 @@ public final class Session: TaskSession {
         self.delegate = delegate
         policies = Mutex(configuration.trustPolicies)
         monitors = EventMonitorGroup(eventMonitors)
-        let faults = LoopFaults { [weak delegate] description in delegate?.session(didFindFault: description) }
+        let faults = LoopFaults { description in delegate.session(didFindFault: description) }
         resources = try SessionResources(configuration, resolver: resolver, faults: faults)
         if configuration.limitsConnections {
             let gate = HostConnectionLimiter(

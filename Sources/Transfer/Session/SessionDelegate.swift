@@ -18,7 +18,6 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         var requests: [Int: Request] = [:]
         var retrier: (any RequestRetrier)?
         var backgroundCompletionHandler: (@Sendable () -> Void)?
-        weak var session: Session?
     }
 
     private let state = Mutex(State())
@@ -114,9 +113,9 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
 
     // MARK: From the session
 
-    /// Records the session that this delegate belongs to.
+    /// Prepares the delegate for its session. It keeps no reference: a strong one would be a cycle, and a weak one would
+    /// slow down every use of the session.
     func attach(to session: Session) {
-        state.withLock { $0.session = session }
         isMonitored.store(session.monitors != nil, ordering: .releasing)
     }
 
@@ -186,6 +185,8 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         self[task].map { $0.delegate.taskDidReceiveChallenge != nil || $0.delegate.isSubclassed } ?? false
     }
 
+    private static func session(of task: any SessionTask) -> Session? { (task as? any LoopTask)?.session as? Session }
+
     /// Called for a challenge. The session's closures come first for server trust, which concerns all its tasks. For
     /// credentials they are called only if the task has no closure and no request.
     open func task(
@@ -193,8 +194,7 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
     ) {
         let request = self[task]
-        if challenge.serverTrust != nil, decidesTrustForSession(of: task), let session = state.withLock({ $0.session })
-        {
+        if challenge.serverTrust != nil, decidesTrustForSession(of: task), let session = Self.session(of: task) {
             return self.session(session, didReceive: challenge, completion: completion)
         }
         if let closure = closure(.taskDidReceiveChallenge, \.taskDidReceiveChallengeWithCompletion) {
@@ -205,7 +205,7 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         } else if let request {
             let (disposition, credential) = request.delegate.task(task, didReceive: challenge)
             completion(disposition, credential)
-        } else if let session = state.withLock({ $0.session }) {
+        } else if let session = Self.session(of: task) {
             self.session(session, didReceive: challenge, completion: completion)
         } else {
             let (disposition, credential) = TaskDelegate.defaultAnswer(challenge, credential: nil)
