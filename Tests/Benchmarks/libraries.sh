@@ -97,11 +97,12 @@ median() { awk -v library="$2" -v column="$3" '$1 == library { print $column }' 
     awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 # row NAME TITLE
 row() {
-    local column run step line="$2"
-    # Each run begins with another library: the first one meets the memory and the disk as the last one left them.
+    local column run step line="$2" count=${#libraries[@]}
+    # A library meets the machine as the one before left it. Each run begins with another library, and every second run
+    # goes through them in the opposite order: each of the six orders comes once in six runs.
     for ((run = 0; run < runs; run++)); do
-        for step in "${!libraries[@]}"; do
-            measure "$1" "${libraries[(run + step) % ${#libraries[@]}]}"
+        for ((step = 0; step < count; step++)); do
+            measure "$1" "${libraries[(run + (run % 2 ? count - step : step)) % count]}"
         done
     done
     for column in 2 3 4; do
