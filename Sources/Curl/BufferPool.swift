@@ -3,13 +3,11 @@
 ///
 /// Buffers have a few sizes. Thousands of slow transfers hold a small buffer each, and fast ones a large one.
 package final class BufferPool {
-    /// The largest size, which is also the most bytes of one `pwrite`. 256 KiB measured best: smaller costs system
-    /// calls, larger costs cache.
-    package static let bufferSize = 256 * 1024
-    /// The smallest size: one page.
-    package static let smallestSize = 4 * 1024
-    /// The ratio of each size to the next smaller one.
-    package static let growth = 4
+    /// The sizes in bytes, in ascending order. The smallest is one page.
+    package static let sizes = [4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10]
+    package static let smallestSize = 4 << 10
+    /// The largest size.
+    package static let bufferSize = 256 << 10
     /// The number of bytes in free buffers kept of each size, and the least number of buffers kept.
     private static let keptBytes = 1 << 20
     private static let keptBuffers = 16
@@ -29,7 +27,7 @@ package final class BufferPool {
     private var classes: [SizeClass]
 
     package init() {
-        classes = Array(repeating: SizeClass(), count: Self.sizeClass(of: Self.bufferSize) + 1)
+        classes = Array(repeating: SizeClass(), count: Self.sizes.count)
     }
 
     deinit {
@@ -46,7 +44,7 @@ package final class BufferPool {
     package func acquire(_ count: Int = bufferSize) -> UnsafeMutableRawBufferPointer {
         let sizeClass = Self.sizeClass(of: count)
         guard let buffer = classes[sizeClass].free.popLast() else {
-            return .allocate(byteCount: Self.size(of: sizeClass), alignment: 16)
+            return .allocate(byteCount: Self.sizes[sizeClass], alignment: 16)
         }
         classes[sizeClass].idle = min(classes[sizeClass].idle, classes[sizeClass].free.count)
         return buffer
@@ -79,22 +77,16 @@ package final class BufferPool {
 
     /// Returns the index of the smallest size that has room for `count` bytes, or of the largest size.
     private static func sizeClass(of count: Int) -> Int {
-        var (sizeClass, size) = (0, smallestSize)
-        while size < min(count, bufferSize) {
-            size *= growth
-            sizeClass += 1
-        }
+        // A closure could be allocated on the heap when the optimiser does not prevent it, as could an iterator.
+        var sizeClass = 0
+        while sizeClass < sizes.count - 1, sizes[sizeClass] < count { sizeClass += 1 }
         return sizeClass
     }
 
     /// Returns the size of the largest buffer of no more than `limit` bytes, or of the smallest one.
     static func largestSize(within limit: Int) -> Int {
-        var size = smallestSize
-        while size < bufferSize, size * growth <= limit { size *= growth }
-        return size
-    }
-
-    private static func size(of sizeClass: Int) -> Int {
-        (0..<sizeClass).reduce(smallestSize) { size, _ in size * growth }
+        var sizeClass = sizes.count - 1
+        while sizeClass > 0, sizes[sizeClass] > limit { sizeClass -= 1 }
+        return sizes[sizeClass]
     }
 }
