@@ -55,13 +55,12 @@ final class CallMark: Sendable {
 
     func enter() { step.store(step.load(ordering: .relaxed) &+ 1, ordering: .releasing) }
 
-    func add(_ socket: Int32) {
-        let identity = SocketIdentity(socket)
+    func add(_ socket: SocketIdentity) {
         sockets.withLock { sockets in
             // libcurl reports a socket again when it waits for another event, or when another transfer uses the
             // connection.
-            guard sockets[socket]?.identity != identity else { return }
-            sockets[socket] = Peer(identity: identity)
+            guard sockets[socket.descriptor]?.identity != socket else { return }
+            sockets[socket.descriptor] = Peer(identity: socket)
         }
     }
 

@@ -301,23 +301,24 @@ package final class LoopCore {
         guard let context else { return 0 }
         Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { core in
             core.register(socket, what)
-            if what == CURL_POLL_REMOVE { core.mark.remove(socket) } else { core.mark.add(socket) }
-            if what != CURL_POLL_REMOVE, let easy { core.record(socket, of: easy) }
+            guard what != CURL_POLL_REMOVE else { return core.mark.remove(socket) }
+            // The descriptor may be that of a closed connection and belong to another one now.
+            let identity = SocketIdentity(socket)
+            core.mark.add(identity)
+            if let easy { core.record(identity, of: easy) }
         }
         return 0
     }
 
     /// Records the socket that an exchange uses, for the watchdog.
-    private func record(_ socket: Int32, of easy: UnsafeMutableRawPointer) {
+    private func record(_ socket: SocketIdentity, of easy: UnsafeMutableRawPointer) {
         guard streams[easy] == nil, let exchange = exchange(of: easy) else { return }
-        // The descriptor may be that of a closed connection and belong to another one now.
-        let identity = SocketIdentity(socket)
-        let isNew = exchange.socket != identity
-        if isNew { exchange.socket = identity }
+        let isNew = exchange.socket != socket
+        if isNew { exchange.socket = socket }
         guard exchange.limitsReceipts else { return }
         // libcurl removes a socket, for example during a pause, and adds it again. The connection's limit stays the
         // same.
-        exchange.receipts = mark.limitReceipts(of: socket, by: isNew ? nil : exchange.receipts)
+        exchange.receipts = mark.limitReceipts(of: socket.descriptor, by: isNew ? nil : exchange.receipts)
         if isNew { exchange.receipts?.recordBeginning() }
     }
 
