@@ -3,11 +3,12 @@
 ///
 /// Buffers have a few sizes. Thousands of slow transfers hold a small buffer each, and fast ones a large one.
 package final class BufferPool {
-    /// The sizes in bytes, in ascending order. The smallest is one page.
-    package static let sizes = [4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10]
+    /// The smallest size in bytes: one page.
     package static let smallestSize = 4 << 10
-    /// The largest size.
+    /// The largest size in bytes.
     package static let bufferSize = 256 << 10
+    /// The sizes in bytes, in ascending order.
+    private static let sizes = [smallestSize, 16 << 10, 64 << 10, BodyBuffer.largestSize, bufferSize]
     /// The number of bytes in free buffers kept of each size, and the least number of buffers kept.
     private static let keptBytes = 1 << 20
     private static let keptBuffers = 16

@@ -1,5 +1,3 @@
-import Glibc
-
 /// The URLs that a loop's requests used last, already parsed, since programs often send many requests to one URL.
 ///
 /// Used on the loop's thread only.
@@ -33,14 +31,7 @@ package final class ParsedURLs {
     /// Returns whether two texts have the same bytes. Texts that are equal for Swift may be different URLs: a letter with
     /// an accent can be one character or two (Unicode, canonical equivalence).
     private static func isSame(_ one: String, _ other: String) -> Bool {
-        let (one, other, count) = (one.utf8, other.utf8, one.utf8.count)
-        guard count == other.count else { return false }
-        let fast = one.withContiguousStorageIfAvailable { one in
-            other.withContiguousStorageIfAvailable { other in
-                guard let one = one.baseAddress, let other = other.baseAddress else { return true }
-                return memcmp(one, other, count) == 0
-            }
-        }
-        return (fast ?? nil) ?? one.elementsEqual(other)
+        var (one, other) = (one, other)
+        return one.withUTF8 { one in other.withUTF8 { one.elementsEqual($0) } }
     }
 }

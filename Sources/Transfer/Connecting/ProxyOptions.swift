@@ -5,22 +5,26 @@ struct ProxyOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
 
+    /// The URL of the proxy; empty without one.
+    var url: String { request.proxy ?? configuration.proxy ?? "" }
+
     /// Whether the proxy is an HTTP proxy, which reads requests that use no tunnel.
     var readsRequests: Bool {
-        guard let proxy = request.proxy ?? configuration.proxy, !proxy.isEmpty else { return false }
-        guard let colon = proxy.firstRange(of: "://") else { return true }
-        return ["http", "https"].contains(proxy[..<colon.lowerBound].lowercased())
+        let url = url
+        guard !url.isEmpty else { return false }
+        guard let colon = url.firstRange(of: "://") else { return true }
+        return ["http", "https"].contains(url[..<colon.lowerBound].lowercased())
     }
 
     /// Whether the proxy's URL contains a user name or password.
-    var hasLogin: Bool { (request.proxy ?? configuration.proxy)?.utf8.contains(UInt8(ascii: "@")) ?? false }
+    var hasLogin: Bool { url.utf8.contains(UInt8(ascii: "@")) }
 
     func apply(to easy: borrowing EasyHandle) throws(CurlError) {
-        let proxy = request.proxy ?? configuration.proxy ?? ""
+        let url = url
         // Empty values also prevent libcurl from reading the environment.
-        try easy.set(.proxy, to: proxy)
+        try easy.set(.proxy, to: url)
         try easy.set(.noProxy, to: "")
-        guard proxy.lowercased().hasPrefix("https:") else { return }
+        guard url.lowercased().hasPrefix("https:") else { return }
         try easy.set(.proxyTLSVersion, to: SecurityOptions.oldestTLS)
         if let pem = request.caCertificates {
             try easy.set(.proxyCACertificates, to: pem.utf8)

@@ -44,7 +44,7 @@ struct RequestOptions {
         try apply(to: &exchange.easy, lines)
         if url.scheme == "https" {
             if trust.judges { try exchange.evaluatesCertificates() }
-        } else if (request.proxy ?? configuration.proxy ?? "").isEmpty {
+        } else if ProxyOptions(configuration: configuration, request: request).url.isEmpty {
             exchange.keepsHandle()
         }
     }

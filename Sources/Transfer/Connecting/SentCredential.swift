@@ -36,26 +36,21 @@ extension Transaction {
     /// Returns the kind of credential that the server or the proxy rejected with a response; `nil` if none was sent, or
     /// if the response does not concern credentials.
     func sentCredential(for head: ResponseHead) -> SentCredential? {
-        // Most responses: nothing is copied for them.
-        guard head.status == 401 || head.status == 407 else { return nil }
-        let (authorization, configuration) = (machine.authorization, session.configuration)
         switch head.status {
         case 401:
             guard let url else { return nil }
+            let authorization = machine.authorization
             if authorization.answers(url) { return authorization.isToken ? .token : .password }
-            let own = request.sentCredential(in: .authorization, configuration)
+            if let own = request.sentCredential(in: .authorization, session.configuration) { return own }
             // libcurl sends the user and password of the URL if there is no such field.
-            return own ?? (request.url.utf8.contains(UInt8(ascii: "@")) && url.hasUser ? .password : nil)
+            let login = try? url.userInformation()
+            return login?.user?.isEmpty == false ? .password : nil
         case 407:
-            if authorization.answersProxy { return .password }
+            if machine.authorization.answersProxy { return .password }
+            let configuration = session.configuration
             if ProxyOptions(configuration: configuration, request: request).hasLogin { return .password }
             return request.sentCredential(in: .proxyAuthorization, configuration)
         default: return nil
         }
     }
-}
-
-extension CurlURL {
-    /// Whether the URL contains a user name.
-    fileprivate var hasUser: Bool { (try? userInformation())?.user?.isEmpty == false }
 }

@@ -233,10 +233,7 @@ public struct BodySequence: AsyncSequence, Sendable {
 
         deinit { channel.release() }
 
-        public func next() async throws(TransferError) -> [UInt8]? {
-            defer { isFirst = false }
-            return try await channel.next(isFirst: isFirst)
-        }
+        public func next() async throws(TransferError) -> [UInt8]? { try await next(isolation: nil) }
 
         public func next(isolation actor: isolated (any Actor)?) async throws(TransferError) -> [UInt8]? {
             defer { isFirst = false }

@@ -129,9 +129,7 @@ final class DataRun: LoopRun, TransactionClient {
         return true
     }
 
-    private var isCollected: Bool {
-        if case .collect = task.sink { !session.callbacks.receivesData } else { false }
-    }
+    private var isCollected: Bool { task.isCollected && !session.callbacks.receivesData }
 
     /// Stores a complete response if permitted, and completes the task.
     private func keep(_ head: ResponseHead, _ caching: CachedExchange) {
