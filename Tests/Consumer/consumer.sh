@@ -135,11 +135,16 @@ kill -KILL "$fetch"
 wait "$fetch" 2>/dev/null || true
 fetch=
 [ ! -e "$place/mirror/zz/large.bin" ] || fail 'the large file is complete already'
+# What a kill right after the end of a download leaves.
+finished=$(find "$place/mirror" -name 'file*' -print -quit)
+echo 'resume data' >"$(dirname "$finished")/.${finished##*/}.resume"
+echo 'newer resume data' >"$(dirname "$finished")/.${finished##*/}.resume.new"
 "$mirror" "http://127.0.0.1:$port/mirror/index" "$place/mirror" >"$place/output" 2>"$place/errors" ||
     fail "the second run of the mirror ended with $?"
 grep -q '^500 files, each as its digest says$' "$place/output" || fail 'the mirror printed something else'
 (cd "$place/mirror" && sha256sum --check --quiet "$mirrored/index") || fail 'a mirrored file is wrong'
-[ -z "$(find "$place/mirror" -name '.*' -type f)" ] || fail 'the mirror left something over'
+left=$(find "$place/mirror" -name '.*' -type f)
+[ -z "$left" ] || fail "the mirror left something over: $left"
 waits_for 'the server notes no range' asked '/mirror/zz/large.bin 206 bytes=[1-9]'
 [ "$(grep -c '/mirror/.* 200 ' "$place/nginx/access.log")" -lt 600 ] || fail 'files were fetched twice'
 tail -n 1 "$place/output"

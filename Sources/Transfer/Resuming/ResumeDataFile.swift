@@ -6,14 +6,17 @@ import Glibc
 ///     let file = ResumeDataFile(path: "/var/lib/app/image.resume")
 ///     let image = try await manager.download(url, to: "/srv/image.iso", resumeDataFile: file).value
 ///
-/// Each version of the file replaces the previous one in one step, and is synced to the disk first. The file has mode
-/// 600, since it contains the URL of the request.
+/// Each version of the file replaces the previous one in one step, and is synced to the disk first. Until then it has the
+/// same path with `.new` at the end. The file has mode 600, since it contains the URL of the request.
 public struct ResumeDataFile: Sendable, Equatable {
     /// The path of the file; its directory must exist.
     public let path: String
 
     /// The size in bytes from which on a file is not read: resume data are far smaller.
     private static let maximumSize: Int64 = 64 << 20
+
+    /// The path of a version that is being written.
+    private var newPath: String { path + ".new" }
 
     /// - Parameter path: the path of the file, absolute or relative to the process's directory.
     public init(path: String) { self.path = path }
@@ -47,7 +50,7 @@ public struct ResumeDataFile: Sendable, Equatable {
     ///
     /// - Throws: ``TransferError``; the earlier contents are then intact.
     public func store(_ resumeData: ResumeData) throws(TransferError) {
-        let new = path + ".new"
+        let new = newPath
         // What a crash or another program left there has its own mode, and may be a link or a pipe.
         guard unlink(new) == 0 || errno == ENOENT else { throw .file(errno, doing: "remove \(new)") }
         let raw = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -72,13 +75,17 @@ public struct ResumeDataFile: Sendable, Equatable {
         try syncDirectory()
     }
 
-    /// Removes the file, if it exists, and syncs its directory. Blocks.
+    /// Removes the file, and what a crash left of a newer version, and syncs the directory if there was either. Blocks.
     public func remove() throws(TransferError) {
-        guard unlink(path) == 0 else {
-            if errno == ENOENT { return }
-            throw .file(errno, doing: "remove the resume data \(path)")
+        var isChanged = false
+        for name in [path, newPath] {
+            if unlink(name) == 0 {
+                isChanged = true
+            } else if errno != ENOENT {
+                throw .file(errno, doing: "remove the resume data \(name)")
+            }
         }
-        try syncDirectory()
+        if isChanged { try syncDirectory() }
     }
 
     private func syncDirectory() throws(TransferError) {

@@ -160,6 +160,13 @@ struct ResumeDataFileTests {
         #expect(TemporaryDirectory.names(beneath: place.path) == ["g"])
     }
 
+    @Test("the file and what a crash left of a newer one are removed", arguments: [[""], [".new"], ["", ".new"], []])
+    func removed(endings: [String]) throws {
+        for ending in endings { try Data("resume data".utf8).write(to: URL(filePath: file.path + ending)) }
+        try file.remove()
+        #expect(TemporaryDirectory.names(beneath: place.path).isEmpty)
+    }
+
     @Test("a file without resume data counts as none", arguments: ["", "{}", "not JSON"])
     func otherContents(text: String) throws {
         try place.write(text, to: "note")

@@ -35,11 +35,11 @@ struct Mirror {
         let url = index.deletingLastPathComponent().appending(path: path)
         let (folder, name) = ((path as NSString).deletingLastPathComponent, url.lastPathComponent)
         let directory = try Directory.open(root: CommandLine.arguments[2], subdirectory: folder, makesRoot: true)
-        if FileManager.default.fileExists(atPath: directory.path + "/" + name) { return }
         let target = DownloadTarget(directory: directory, partName: ".\(name).part", owner: name) { _ in
             FileDestination(name: name, conflict: .overwrite, digest: digest)
         }
         let file = ResumeDataFile(path: directory.path + "/.\(name).resume")
+        if FileManager.default.fileExists(atPath: directory.path + "/" + name) { return try file.remove() }
         _ = try await manager.download(url.absoluteString, to: target, resumingWith: file.load())
             .keepResumeData(in: file)
             .onProgress { if $0.completedBytes > 4 << 20 { print(name, $0.completedBytes, "of", $0.totalBytes ?? 0) } }
