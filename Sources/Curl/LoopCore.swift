@@ -5,7 +5,7 @@ import SystemPackage
 /// The state of a ``TransferLoop``'s thread. Not `Sendable`: it never leaves that thread.
 package final class LoopCore {
     /// The loop, which outlives its core.
-    unowned let loop: TransferLoop
+    package unowned let loop: TransferLoop
     var multi: MultiHandle
     private let poll: EventPoll
     private let wakeUp: WakeUp

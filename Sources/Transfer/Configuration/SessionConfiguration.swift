@@ -164,11 +164,10 @@ public struct SessionConfiguration: Sendable {
         get { fields.value.transportStub }
         _modify { yield &fields.value.transportStub }
     }
-    /// The number of threads that run transfers; 2 by default. Consecutive tasks use them in turn.
+    /// The number of threads that run transfers; 2 by default. A new task goes to the thread with the fewest tasks.
     ///
-    /// Each thread keeps connections of its own for reuse. With two threads, up to two idle connections to a host
-    /// therefore exist for each request that runs at once, also for requests that follow each other. A thread that has
-    /// been without a request for a minute closes its connections.
+    /// Each thread keeps connections of its own for reuse. Requests that follow each other use the first thread, and so
+    /// one connection to a host. A thread that has been without a request for a minute closes its connections.
     public var loops: Int {
         get { fields.value.loops }
         _modify { yield &fields.value.loops }

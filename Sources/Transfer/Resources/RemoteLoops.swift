@@ -38,7 +38,7 @@ final class RemoteLoops: Sendable {
     /// Leases a loop of the server's group for a task, and creates the loop if necessary.
     ///
     /// - Parameters:
-    ///   - task: the task's ``TaskCore/loopNumber``. Consecutive tasks get different loops.
+    ///   - task: the task's ``TaskCore/identifier``. Consecutive tasks get different loops.
     ///   - otherwise: the loop to use if the system cannot create another thread.
     func lease(for url: String, task: Int, otherwise: TransferLoop) -> LoopLease {
         let number = Self.group(of: url) * Self.groupSize + task % Self.groupSize

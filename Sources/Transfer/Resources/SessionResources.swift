@@ -14,7 +14,7 @@ final class SessionResources: Sendable {
     let digestThreads: WorkerThreads
     let faults: LoopFaults
     private let disks = Disks()
-    private let loops: [TransferLoop]
+    let loops: SharedLoops
     private let remoteLoops: RemoteLoops
     /// The number of tasks that use the network.
     private let active = Atomic<Int>(0)
@@ -38,9 +38,7 @@ final class SessionResources: Sendable {
         remoteLoops = RemoteLoops(faults: faults)
         digestThreads = WorkerThreads(name: "dld-digest", limit: 4, stack: SystemThread.largeStack)
         do {
-            loops = try (0..<max(1, configuration.loops)).map {
-                try TransferLoop(name: "dld-loop-\($0)", faults: faults)
-            }
+            loops = try SharedLoops(count: configuration.loops, faults: faults)
         } catch let error as TransferError {
             throw error
         } catch {
@@ -50,7 +48,7 @@ final class SessionResources: Sendable {
 
     /// Stops the threads, which closes the connections kept for reuse.
     func stop() {
-        for loop in loops { loop.stop() }
+        loops.stop()
         remoteLoops.stop()
         disks.stop()
         digestThreads.stop()
@@ -58,25 +56,24 @@ final class SessionResources: Sendable {
 
     // MARK: Loops
 
-    /// Returns the event loop of a task. A file server's tasks have loops of their own.
-    ///
-    /// - Parameters:
-    ///   - url: the task's original URL.
-    ///   - number: the number that selects the loop.
-    ///   - lease: returns the task's lease of a loop, which the passed closure creates.
-    func loop(for url: String, number: Int, _ lease: (() -> LoopLease) -> LoopLease) -> TransferLoop {
-        let loop = loops[number % loops.count]
-        guard RemoteScheme(of: url) != nil else { return loop }
-        return lease { remoteLoops.lease(for: url, task: number, otherwise: loop) }.loop
+    /// Records that a task begins to use the network, and chooses its event loop.
+    func networkBegan(_ task: TaskCore) -> TransferLoop {
+        active.wrappingAdd(1, ordering: .relaxed)
+        let url = task.originalRequest.url
+        let loop: TaskLoop =
+            RemoteScheme(of: url) == nil
+            ? .shared(loops.begin())
+            : .leased(remoteLoops.lease(for: url, task: task.identifier, otherwise: loops.first.loop))
+        task.setLoop(loop)
+        return loop.loop
     }
 
-    /// Records that a task begins to use the network.
-    func networkBegan() { active.wrappingAdd(1, ordering: .relaxed) }
-
-    /// Records that a task no longer uses the network. Pending publications are no longer delayed after the last one.
+    /// Records that a task no longer uses the network; called once for each call of ``networkBegan(_:)``. Pending
+    /// publications are no longer delayed after the last one.
     ///
     /// - Parameter isPublished: whether the task's file is published next.
-    func networkEnded(isPublished: Bool = false) {
+    func networkEnded(_ task: TaskCore, isPublished: Bool = false) {
+        if case .shared(let member) = task.loop { member.end() }
         if active.wrappingSubtract(1, ordering: .relaxed).newValue == 0, !isPublished { disks.publishNow() }
     }
 

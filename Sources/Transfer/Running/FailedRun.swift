@@ -26,7 +26,7 @@ final class FailedRun: DownloadTaskRun, StreamTaskRun {
         if let download = task as? DownloadTask {
             return DownloadCompletion(download).fail(error, part: nil, version: ResourceVersion())
         }
-        task.session.resources.networkEnded()
+        task.session.resources.networkEnded(task.core)
         task.session.complete(task, error)
     }
 }

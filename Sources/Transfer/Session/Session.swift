@@ -332,8 +332,7 @@ public final class Session: TaskSession {
     }
 
     private func launch(_ task: any LoopTask) {
-        resources.networkBegan()
-        loop(for: task).post { core in
+        resources.networkBegan(task.core).post { core in
             let run = task.beginRun(on: core)
             // A state change before the run existed was not delivered to it, so it is applied here.
             switch task.state {
@@ -347,7 +346,7 @@ public final class Session: TaskSession {
     }
 
     func perform(_ task: any LoopTask, _ work: @escaping @Sendable (any LoopRun) -> Void) {
-        loop(for: task).post { core in
+        loop(for: task)?.post { core in
             if let run = task.run(on: core) { work(run) }
         }
     }

@@ -111,7 +111,7 @@ public final class DownloadTask: LoopTask {
 
     /// Runs `work` on the loop's thread if the task is still running.
     func perform(_ work: @escaping @Sendable (any DownloadTaskRun) -> Void) {
-        session.loop(for: self).post { [currentRun] core in
+        session.loop(for: self)?.post { [currentRun] core in
             if let run = currentRun.value(on: core) { work(run) }
         }
     }
@@ -181,13 +181,13 @@ public final class DownloadTask: LoopTask {
     /// for long.
     private func flushGathered() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let isPosted = session.loop(for: self).post { [self] core in
+            let isPosted = session.loop(for: self)?.post { [self] core in
                 let received = progress.transferredBytes
                 currentRun.value(on: core)?.flushGathered()
                 mutable.withLock { $0.flushedBytes = received }
                 continuation.resume()
             }
-            if !isPosted { continuation.resume() }
+            if isPosted != true { continuation.resume() }
         }
     }
 

@@ -35,9 +35,9 @@ struct RunReference<Run: LoopRun>: @unchecked Sendable {
     private let task: any LoopTask
     private let loop: TransferLoop
 
-    init(_ run: Run, of task: any LoopTask) {
+    init(_ run: Run, of task: any LoopTask, on core: LoopCore) {
         self.run = run
-        loop = task.session.loop(for: task)
+        loop = core.loop
         self.task = task
     }
 

@@ -64,7 +64,7 @@ public final class StreamTask: LoopTask {
 
     /// Makes the run check whether the kernel now has a better route to the peer.
     func routesDidChange() {
-        session.loop(for: self).post { [currentRun] core in currentRun.value(on: core)?.routesDidChange() }
+        session.loop(for: self)?.post { [currentRun] core in currentRun.value(on: core)?.routesDidChange() }
     }
 
     func didEnd(_ error: TransferError?) {

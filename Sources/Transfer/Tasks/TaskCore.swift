@@ -5,8 +5,6 @@ final class TaskCore: Sendable {
     let identifier: Int
     let originalRequest: TransferRequest
     let progress: TransferProgress
-    /// The number that selects the session's event loop for the task.
-    let loopNumber: Int
 
     private struct State {
         var life = TaskLife()
@@ -19,8 +17,7 @@ final class TaskCore: Sendable {
     }
 
     private let mutable: Mutex<State>
-    /// The hold on the event loop, if it is one of ``RemoteLoops``.
-    private let lease: Mutex<LoopLease?>
+    private let taskLoop: Mutex<TaskLoop?>
     /// The rate limit in bytes per second; 0 means no limit. Read for every piece of a body.
     private let rate: Atomic<Int64>
     /// The number of bytes of the request's body sent by the last exchange.
@@ -30,24 +27,19 @@ final class TaskCore: Sendable {
     /// - Parameter predecessor: a task that this one continues, on the same event loop.
     init(_ request: TransferRequest, progress: TransferProgress, succeeding predecessor: TaskCore? = nil) {
         identifier = Self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
-        loopNumber = predecessor?.loopNumber ?? identifier
         originalRequest = request
         rate = Atomic(request.maximumRate.map { max(1, $0) } ?? 0)
         self.progress = progress
         var state = predecessor?.mutable.withLock { $0 } ?? State(currentRequest: request)
         state.life = TaskLife()
         mutable = Mutex(state)
-        lease = Mutex(predecessor?.lease.withLock { $0 })
+        taskLoop = Mutex(predecessor?.loop)
     }
 
-    /// Returns the hold on the task's event loop, which is created once and kept.
-    func lease(_ make: () -> LoopLease) -> LoopLease {
-        lease.withLock { lease in
-            let taken = lease ?? make()
-            lease = taken
-            return taken
-        }
-    }
+    /// The task's event loop; `nil` before the task runs.
+    var loop: TaskLoop? { taskLoop.withLock { $0 } }
+
+    func setLoop(_ loop: TaskLoop) { taskLoop.withLock { $0 = loop } }
 
     var state: SessionTaskState { mutable.withLock { $0.life.state } }
     var currentRequest: TransferRequest { mutable.withLock { $0.currentRequest } }

@@ -47,10 +47,8 @@ extension TaskSession {
     var configuration: SessionConfiguration { _read { yield resources.configuration } }
     var resolver: Resolver { resources.resolver }
 
-    /// Returns the event loop of a task.
-    func loop(for task: any LoopTask) -> TransferLoop {
-        resources.loop(for: task.originalRequest.url, number: task.core.loopNumber) { make in task.core.lease(make) }
-    }
+    /// Returns the event loop of a task; `nil` before the task runs.
+    func loop(for task: any LoopTask) -> TransferLoop? { task.core.loop?.loop }
 }
 
 /// The creator of the runs of tasks.

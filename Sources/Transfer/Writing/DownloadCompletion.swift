@@ -12,7 +12,7 @@ struct DownloadCompletion: Sendable {
     ///
     /// - Parameter verification: The verification of the digest; `nil` if no digest is known.
     func publish(_ part: PartFile, size: Int64, destination: FileDestination, _ verification: Verification?) {
-        resources.networkEnded(isPublished: true)
+        resources.networkEnded(task.core, isPublished: true)
         task.progress.setPhase(verification == nil && destination.pieces == nil ? .publishing : .verifying)
         session.callbacks.downloadTask(didReceiveAll: task)
         do throws(TransferError) {
@@ -107,7 +107,7 @@ struct DownloadCompletion: Sendable {
     ///
     /// - Parameter isAtRest: Whether no blocks remain to be written to the part.
     func fail(_ error: TransferError, part: PartFile?, version: ResourceVersion, isAtRest: Bool = true) {
-        resources.networkEnded()
+        resources.networkEnded(task.core)
         if let taken = error.underlying as? TakenName { return skip(part, taken) }
         var error = error
         guard let part else {

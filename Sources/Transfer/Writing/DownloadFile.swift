@@ -243,7 +243,7 @@ final class DownloadFile {
 
     private func becomeSlow() {
         guard let disk else { return }
-        let (loop, file) = (session.loop(for: task), LoopReference(self, on: core))
+        let (loop, file) = (core.loop, LoopReference(self, on: core))
         queue.begin()
         slowWriter = SlowWriter(on: disk.threads) { block, error, milliseconds in
             loop.post { core in

@@ -41,21 +41,6 @@ struct ConnectionTests {
         #expect(server.requests().count == 2)
     }
 
-    // MARK: Threads
-
-    @Test("each thread keeps connections of its own, and requests use the threads in turn", arguments: [1, 2])
-    func threads(loops: Int) async throws {
-        let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
-        let manager = try SessionManager(configuration: .test { $0.loops = loops })
-        // Other tests create tasks at the same time, so that a thread may be used twice in a row.
-        for _ in 0..<100 where server.connectionsAccepted < loops {
-            _ = try await manager.request(server.url("/f")).value
-        }
-        for _ in 0..<10 { _ = try await manager.request(server.url("/f")).value }
-        #expect(server.connectionsAccepted == loops)
-        #expect(server.connectionsOpen == loops)
-    }
-
     // MARK: HTTP/2
 
     @Test("K26: HTTP/2 where it is asked for and the server agrees, and the metrics say so", arguments: [true, false])

@@ -41,7 +41,7 @@ final class DataRun: LoopRun, TransactionClient {
 
     func start() {
         if case .channel(let channel) = task.sink {
-            let run = RunReference(self, of: task)
+            let run = RunReference(self, of: task, on: core)
             channel.begin {
                 run.perform { $0.transaction.resume(.full) }
             }
@@ -140,7 +140,7 @@ final class DataRun: LoopRun, TransactionClient {
             return complete(nil)
         }
         storing = (head, caching)
-        let run = RunReference(self, of: task)
+        let run = RunReference(self, of: task, on: core)
         let reply = Reply(otherwise: .cache(proposal)) { decision in
             run.perform { $0.storingDecided(decision) }
         }
@@ -314,7 +314,7 @@ final class DataRun: LoopRun, TransactionClient {
 
     private func complete(_ error: TransferError?) {
         task.endRun(on: core)
-        session.resources.networkEnded()
+        session.resources.networkEnded(task.core)
         task.setData(collected)
         session.complete(task, error)
     }

@@ -33,7 +33,7 @@ extension TaskSession {
     func remove(_ remains: UploadRemains, of task: any SessionTask) {
         guard let task = task as? DataTask, let file = try? RemoteFile(task.originalRequest.url) else { return }
         remains.isLeft = false
-        loop(for: task).post { core in
+        loop(for: task)?.post { core in
             let removal = RemainsRemoval(remains, task: task, file: file, core: core)
             task.setRun(removal, on: core)
             removal.start()

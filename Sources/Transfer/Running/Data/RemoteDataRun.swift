@@ -27,7 +27,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
 
     func start() {
         if case .channel(let channel) = task.sink {
-            let run = RunReference(self, of: task)
+            let run = RunReference(self, of: task, on: core)
             channel.begin {
                 run.perform { $0.exchange.resume(after: .full) }
             }
@@ -86,7 +86,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
 
     func didEnd(_ ending: RemoteEnding) {
         task.endRun(on: core)
-        session.resources.networkEnded()
+        session.resources.networkEnded(task.core)
         task.setData(collected)
         var error = ending.error
         if error == nil, let size = size ?? ending.facts.size, received != size {

@@ -27,7 +27,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         temporary = file.path.temporary(token: remains.token)
         sender = BodySender(task.body)
         plan = UploadPlan(length: sender.length, hasRemains: remains.isLeft)
-        let run = RunReference(self, of: task)
+        let run = RunReference(self, of: task, on: core)
         sender.moreToSend = { run.perform { $0.exchange.resume(after: .source) } }
     }
 
@@ -120,7 +120,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         isComplete = true
         sender.stop()
         if error == nil { remains.isLeft = false }
-        session.resources.networkEnded()
+        session.resources.networkEnded(task.core)
         session.complete(task, error)
     }
 }

@@ -55,7 +55,7 @@ extension StreamRun {
             case .rejectProtectionSpace: verdict(.untrusted(shown))
             }
         }
-        let run = RunReference(self, of: task)
+        let run = RunReference(self, of: task, on: core)
         let reply = Reply(otherwise: .challenge(.performDefaultHandling, nil)) { decision in
             run.perform { $0.answer(decision) }
         }

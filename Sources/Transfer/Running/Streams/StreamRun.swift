@@ -7,7 +7,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
     let task: StreamTask
     private let channel: any StreamLink
     let session: any TaskSession
-    private unowned let core: LoopCore
+    unowned let core: LoopCore
     private var machine: StreamStateMachine
     private var steps: StreamSteps
     private(set) var peer: StreamPeer?
@@ -28,7 +28,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
             stallTimeout: session.configuration.stallTimeout(of: task.originalRequest), now: .now())
         evaluator = AddressEvaluator(session.configuration, task.originalRequest)
         steps = StreamSteps(request: task.originalRequest)
-        let run = RunReference(self, of: task)
+        let run = RunReference(self, of: task, on: core)
         channel.attach {
             run.perform { $0.advance() }
         } breakOff: {
@@ -44,7 +44,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
     func start() {
         // The processing of completed files waits for running downloads. It must not wait for a stream, which may never
         // end.
-        session.resources.networkEnded()
+        session.resources.networkEnded(task.core)
         task.progress.setPhase(.connecting)
         steps.begin()
         do throws(TransferError) {
