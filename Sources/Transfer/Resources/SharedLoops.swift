@@ -57,7 +57,7 @@ final class SharedLoops: Sendable {
 /// The event loop of a running task.
 enum TaskLoop {
     case shared(SharedLoops.Member)
-    /// One of ``RemoteLoops``.
+    /// A loop of ``RemoteLoops``, which is kept as long as the lease.
     case leased(LoopLease)
 
     var loop: TransferLoop {
