@@ -19,25 +19,31 @@ final class SharedLoops: Sendable {
     }
 
     let first: Member
-    private let others: [Member]
+    /// All loops, ``first`` included.
+    private let members: [Member]
 
     /// Starts the threads of the loops.
     ///
     /// - Throws: an error if the system has no free threads or file descriptors.
     init(count: Int, faults: LoopFaults) throws {
-        first = Member(try TransferLoop(name: "dld-loop-0", faults: faults))
+        var members: [Member] = []
         do {
-            others = try (1..<max(1, count)).map { Member(try TransferLoop(name: "dld-loop-\($0)", faults: faults)) }
+            first = Member(try TransferLoop(name: "dld-loop-0", faults: faults))
+            members.append(first)
+            for number in 1..<max(1, count) {
+                members.append(Member(try TransferLoop(name: "dld-loop-\(number)", faults: faults)))
+            }
         } catch {
-            first.loop.stop()
+            for member in members { member.loop.stop() }
             throw error
         }
+        self.members = members
     }
 
     /// Chooses the loop of a task that begins to run.
     func begin() -> Member {
-        var (chosen, fewest) = (first, first.tasks.load(ordering: .relaxed))
-        for member in others {
+        var (chosen, fewest) = (first, Int.max)
+        for member in members {
             let tasks = member.tasks.load(ordering: .relaxed)
             if tasks < fewest { (chosen, fewest) = (member, tasks) }
         }
@@ -46,24 +52,9 @@ final class SharedLoops: Sendable {
     }
 
     /// The numbers of running tasks.
-    var taskCounts: [Int] { ([first] + others).map { $0.tasks.load(ordering: .relaxed) } }
+    var taskCounts: [Int] { members.map { $0.tasks.load(ordering: .relaxed) } }
 
     func stop() {
-        first.loop.stop()
-        for member in others { member.loop.stop() }
-    }
-}
-
-/// The event loop of a running task.
-enum TaskLoop {
-    case shared(SharedLoops.Member)
-    /// A loop of ``RemoteLoops``, which is kept as long as the lease.
-    case leased(LoopLease)
-
-    var loop: TransferLoop {
-        switch self {
-        case .shared(let member): member.loop
-        case .leased(let lease): lease.loop
-        }
+        for member in members { member.loop.stop() }
     }
 }
