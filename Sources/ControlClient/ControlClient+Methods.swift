@@ -190,16 +190,47 @@ extension ControlClient {
         let _: Acknowledgement = try call(.daemonShutdown, NoParameters())
     }
 
+    /// Calls `events.list` page by page.
+    ///
+    /// - Parameters:
+    ///   - after: starts after this sequence number; `nil` for the oldest event.
+    ///   - since: starts with the first event from this time on.
+    ///   - body: receives each page, and returns whether to go on.
+    public func forEachPageOfEvents(
+        after: Int64? = nil, since: Milliseconds? = nil, filter: EventFilter = EventFilter(),
+        _ body: ([TaskEvent]) throws -> Bool
+    ) throws {
+        var selection = EventsSubscribeParameters(after: after, since: since, filter: filter)
+        while true {
+            let result: EventsListResult = try call(.eventsList, EventsListParameters(selection: selection))
+            guard try result.events.isEmpty || body(result.events), let next = result.next else { return }
+            selection.after = next
+        }
+    }
+
+    /// Returns the sequence number of the last event before a time, and the name of the journal.
+    ///
+    /// - Parameter time: the time; `nil` stands for now.
+    public func lastEvent(before time: Milliseconds?) throws(ClientError) -> (sequence: Int64, journal: String?) {
+        let selection = EventsSubscribeParameters(since: time)
+        let result: EventsListResult = try call(.eventsList, EventsListParameters(selection: selection, limit: 1))
+        guard time != nil, let first = result.events.first else { return (result.last, result.journal) }
+        return (first.sequence - 1, result.journal)
+    }
+
     /// Calls `events.subscribe`; ``nextEvent(until:)`` then returns the events.
     ///
     /// - Parameters:
-    ///   - after: replays the events after this sequence number; `nil` for new events only.
-    ///   - types: the event types to receive, in addition to gaps; `nil` for all types.
-    /// - Returns: the sequence number of the newest event at the time of the subscription.
+    ///   - after: replays the events after this sequence number.
+    ///   - journal: the name of the journal in which it was.
+    ///   - since: replays the events from this time on. If `after` is absent too, only new events are received.
+    ///   - filter: selects the events to receive.
+    /// - Returns: the newest event at the time of the subscription, and the name of the journal.
     @discardableResult
-    public func subscribe(after: Int64? = nil, types: [TaskEvent.Kind]? = nil) throws(ClientError) -> Int64 {
-        let result: EventsSubscribeResult = try call(
-            .eventsSubscribe, EventsSubscribeParameters(after: after, types: types))
-        return result.last
+    public func subscribe(
+        after: Int64? = nil, journal: String? = nil, since: Milliseconds? = nil, filter: EventFilter = EventFilter()
+    ) throws(ClientError) -> EventsSubscribeResult {
+        try call(
+            .eventsSubscribe, EventsSubscribeParameters(after: after, journal: journal, since: since, filter: filter))
     }
 }

@@ -24,6 +24,7 @@ public enum MethodName: String, CaseIterable, Sendable {
     case daemonLimits = "daemon.limits"
     case daemonReload = "daemon.reload"
     case daemonShutdown = "daemon.shutdown"
+    case eventsList = "events.list"
     case eventsSubscribe = "events.subscribe"
 }
 
@@ -51,5 +52,6 @@ public enum Command: Sendable {
     case daemonLimits(DaemonLimitsParameters)
     case daemonReload
     case daemonShutdown
+    case eventsList(EventsListParameters)
     case eventsSubscribe(EventsSubscribeParameters)
 }

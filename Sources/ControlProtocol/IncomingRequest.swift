@@ -107,6 +107,7 @@ public struct IncomingRequest: Decodable, Sendable {
         case .daemonShutdown:
             _ = try parameters(or: NoParameters())
             return .daemonShutdown
+        case .eventsList: return .eventsList(try parameters(or: EventsListParameters()))
         case .eventsSubscribe: return .eventsSubscribe(try parameters(or: EventsSubscribeParameters()))
         }
     }

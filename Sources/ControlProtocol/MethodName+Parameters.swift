@@ -16,6 +16,7 @@ extension MethodName {
         case .sourceReceive: SourceReceiveParameters.keys
         case .sourceAttach: SourceAttachParameters.keys
         case .daemonLimits: DaemonLimitsParameters.keys
+        case .eventsList: EventsListParameters.keys
         case .eventsSubscribe: EventsSubscribeParameters.keys
         case .queueList, .daemonStatus, .daemonReload, .daemonShutdown: NoParameters.keys
         }

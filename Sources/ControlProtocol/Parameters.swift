@@ -296,15 +296,77 @@ public struct DaemonLimitsParameters: MethodParameters {
 
 /// The parameters of `events.subscribe`.
 public struct EventsSubscribeParameters: MethodParameters {
-    public static let keys = ["after", "types"]
-    /// The sequence number after which events are replayed; if absent, only new events are sent.
+    public static let keys = ["after", "journal", "since", "types", "ids", "batch", "owner", "states", "kind"]
+    /// The sequence number after which events are replayed.
     public var after: Int64?
-    /// The event types to send, in addition to gaps; if absent, all types are sent.
+    /// The name of the journal in which ``after`` was, from an earlier result. If the daemon has another journal since,
+    /// because its database was lost or restored from a backup, the events start where the two journals differ, with a
+    /// `gap`.
+    public var journal: String?
+    /// The time from which on events are replayed, in milliseconds since 1970. If ``after`` is absent too, only new
+    /// events are sent.
+    public var since: Milliseconds?
+    /// The event types to send, in addition to gaps; if absent, all types except `progress` are sent.
     public var types: [TaskEvent.Kind]?
+    /// The tasks whose events are sent; at most ``maximumIDs``.
+    public var ids: [TaskID]?
+    public var batch: String?
+    /// The uid of the owner.
+    public var owner: UInt32?
+    /// The states of the events to send; the state of `batch-finished` is its outcome.
+    public var states: [TaskState]?
+    /// The kind of the tasks whose events are sent.
+    public var kind: TaskKind?
 
-    public init(after: Int64? = nil, types: [TaskEvent.Kind]? = nil) {
+    /// The maximum number of ids in a subscription.
+    public static let maximumIDs = 10_000
+
+    public init(
+        after: Int64? = nil, journal: String? = nil, since: Milliseconds? = nil, filter: EventFilter = EventFilter()
+    ) {
         self.after = after
-        self.types = types
+        self.journal = journal
+        self.since = since
+        types = filter.types.map { $0.sorted { $0.rawValue < $1.rawValue } }
+        ids = filter.ids?.sorted()
+        batch = filter.batch
+        owner = filter.owner
+        states = filter.states.map { $0.sorted { $0.rawValue < $1.rawValue } }
+        kind = filter.kind
+    }
+
+    public var filter: EventFilter {
+        EventFilter(
+            types: types.map(Set.init), ids: ids.map(Set.init), batch: batch, owner: owner,
+            states: states.map(Set.init),
+            kind: kind)
+    }
+}
+
+/// The parameters of `events.list`, which returns a page of the journal, oldest event first.
+public struct EventsListParameters: MethodParameters {
+    public static let keys = EventsSubscribeParameters.keys + ["limit"]
+    /// The start and the filter, as for a subscription. Without a start the page begins with the oldest event.
+    public var selection: EventsSubscribeParameters
+    /// The maximum number of events in this page; the daemon may send fewer.
+    public var limit: Int?
+
+    public init(selection: EventsSubscribeParameters = EventsSubscribeParameters(), limit: Int? = nil) {
+        self.selection = selection
+        self.limit = limit
+    }
+
+    private enum CodingKeys: String, CodingKey { case limit }
+
+    public init(from decoder: any Decoder) throws {
+        selection = try EventsSubscribeParameters(from: decoder)
+        limit = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Int.self, forKey: .limit)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        try selection.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(limit, forKey: .limit)
     }
 }
 

@@ -200,12 +200,35 @@ public struct DaemonReloadResult: Codable, Sendable, Equatable {
     public init(notes: [String]) { self.notes = notes }
 }
 
+/// The result of `events.list`.
+public struct EventsListResult: Codable, Sendable, Equatable {
+    public var events: [TaskEvent]
+    /// The sequence number after which the next page starts; `nil` if this is the end of the journal.
+    public var next: Int64?
+    /// The sequence number of the newest event.
+    public var last: Int64
+    /// The name of the journal (see ``EventsSubscribeParameters/journal``); `nil` from a daemon that has none.
+    public var journal: String?
+
+    public init(events: [TaskEvent], next: Int64?, last: Int64, journal: String?) {
+        self.events = events
+        self.next = next
+        self.last = last
+        self.journal = journal
+    }
+}
+
 /// The result of `events.subscribe`; `event` notifications follow on the same connection.
 public struct EventsSubscribeResult: Codable, Sendable, Equatable {
     /// The sequence number of the newest event at the time of the subscription.
     public var last: Int64
+    /// The name of the journal (see ``EventsSubscribeParameters/journal``); `nil` from a daemon that has none.
+    public var journal: String?
 
-    public init(last: Int64) { self.last = last }
+    public init(last: Int64, journal: String?) {
+        self.last = last
+        self.journal = journal
+    }
 }
 
 /// The result of methods that return no data.

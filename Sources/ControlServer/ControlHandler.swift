@@ -24,7 +24,7 @@ package protocol ControlHandler: Sendable {
     /// Carries out `events.subscribe`: starts a stream for one subscriber.
     ///
     /// - Parameter parameters: the start of the stream (`after`: first replay the events after this number; `nil`: only
-    ///   new events) and the `types` of events it has (`nil`: all).
+    ///   new events) and the filter of its events.
     func events(_ parameters: EventsSubscribeParameters, for peer: Peer) async -> Result<EventSubscription, RPCError>
 }
 
@@ -47,6 +47,8 @@ extension ControlHandler {
 package struct EventSubscription: Sendable {
     /// The number of the newest event at the time of the subscription.
     package let last: Int64
+    /// The name of the journal.
+    package let journal: String
     /// The events: first those from the journal, after a `gap` event if some have been removed, then live ones. They
     /// are in order, and none is lost or duplicated in between. The stream must be bounded. Its end closes the
     /// connection, because the subscriber would otherwise take silence for the absence of events; it can reconnect with
@@ -58,9 +60,11 @@ package struct EventSubscription: Sendable {
     package let pages: @Sendable (EventRoom) -> any AsyncSequence<[TaskEvent], Never> & Sendable
 
     package init(
-        last: Int64, pages: @escaping @Sendable (EventRoom) -> any AsyncSequence<[TaskEvent], Never> & Sendable
+        last: Int64, journal: String,
+        pages: @escaping @Sendable (EventRoom) -> any AsyncSequence<[TaskEvent], Never> & Sendable
     ) {
         self.last = last
+        self.journal = journal
         self.pages = pages
     }
 }

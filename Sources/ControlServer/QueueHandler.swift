@@ -141,12 +141,13 @@ package struct QueueHandler: ControlHandler {
     package func events(
         _ parameters: EventsSubscribeParameters, for peer: Peer
     ) async -> Result<EventSubscription, RPCError> {
-        do throws(QueueError) {
+        do {
+            try Self.check(parameters)
             let (last, pages) = try queue.eventPages(
-                after: parameters.after, types: parameters.types.map(Set.init), for: caller(peer))
-            return .success(EventSubscription(last: last, pages: pages))
+                after: start(parameters), in: parameters.journal, filter: parameters.filter, for: caller(peer))
+            return .success(EventSubscription(last: last, journal: queue.journal, pages: pages))
         } catch {
-            return .failure(Self.error(error))
+            return .failure(Self.rpcError(error))
         }
     }
 
@@ -215,9 +216,34 @@ package struct QueueHandler: ControlHandler {
             try Self.require(caller, to: "shut down the daemon")
             shutDown()
             return Acknowledgement()
+        case .eventsList(let parameters):
+            try Self.check(parameters.selection)
+            if let limit = parameters.limit, limit < 1 {
+                throw RPCError(FieldError(field: "limit", message: "must be at least 1"))
+            }
+            let page = try queue.eventPage(
+                after: start(parameters.selection) ?? 0, in: parameters.selection.journal, limit: parameters.limit,
+                filter: parameters.selection.filter, for: caller)
+            return EventsListResult(
+                events: page.events, next: page.position < page.last ? page.position : nil, last: page.last,
+                journal: queue.journal)
         case .eventsSubscribe:
             throw RPCError.invalidRequest("a subscription needs a connection of its own")
         }
+    }
+
+    // MARK: Events
+
+    private static func check(_ parameters: EventsSubscribeParameters) throws {
+        let limit = EventsSubscribeParameters.maximumIDs
+        if let ids = parameters.ids, ids.count > limit {
+            throw RPCError(FieldError(field: "ids", message: "must be at most \(limit) ids"))
+        }
+    }
+
+    /// Returns the sequence number after which the events start; `nil` where the parameters name no start.
+    private func start(_ parameters: EventsSubscribeParameters) throws -> Int64? {
+        try parameters.after ?? parameters.since.map { try queue.lastEvent(before: $0) }
     }
 
     // MARK: Lists

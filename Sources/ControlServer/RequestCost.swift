@@ -5,7 +5,7 @@ enum RequestCost {
     /// The cost of a quick request.
     static let quick = 16 << 10
     /// The cost of a page of events, as values and as text.
-    static let eventPage = 128 << 10
+    static let eventPage = 384 << 10
     /// The most entries of a list that a quick request may cover.
     private static let quickRows = 16
     private static let row = 4 << 10
@@ -40,6 +40,7 @@ enum RequestCost {
             case .tasks(let ids): return changing(ids.count)
             case .matching: return changing(nil)
             }
+        case .eventsList: return eventPage
         case .taskCount, .queueList, .queueCommit: return 1 << 20
         case .taskAdd, .taskGet, .taskMove, .queueBegin, .queuePut, .queueAbort, .sourceReceive,
             .sourceAttach, .daemonStatus, .daemonLimits, .daemonReload, .daemonShutdown, .eventsSubscribe:

@@ -133,7 +133,8 @@ struct RequestProcessor: Sendable {
             switch await handler.events(parameters, for: peer) {
             case .success(let subscription):
                 reply.subscription = subscription
-                return Self.success(request.id, EventsSubscribeResult(last: subscription.last))
+                return Self.success(
+                    request.id, EventsSubscribeResult(last: subscription.last, journal: subscription.journal))
             case .failure(let error):
                 return Self.failure(request.id, error)
             }
@@ -164,8 +165,8 @@ struct RequestProcessor: Sendable {
         let encoder = encoder()
         var buffer = ByteBuffer()
         for event in events {
-            if event.error == nil {
-                write(event, to: &buffer)
+            if event.error == nil, event.progress == nil, event.totals == nil {
+                write(event, to: &buffer, encoder)
             } else if let text = try? encoder.encode(EventNotification(event: event)) {
                 buffer.writeBytes(text)
             } else {
@@ -176,15 +177,29 @@ struct RequestProcessor: Sendable {
         return buffer
     }
 
-    /// Writes an event as the encoder would, because a client that waits for many tasks receives an event for each.
-    /// Without an error, an event holds only numbers and words of this protocol, so nothing needs to be escaped.
-    private static func write(_ event: TaskEvent, to buffer: inout ByteBuffer) {
+    /// Writes an event as the encoder would, in a fraction of the time: a client that waits for many tasks receives an
+    /// event for each.
+    private static func write(_ event: TaskEvent, to buffer: inout ByteBuffer, _ encoder: JSONEncoder) {
+        func number(_ value: (some BinaryInteger)?) -> String { value.map { String($0) } ?? "null" }
         func word(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
-        let id = event.id.map { String($0.rawValue) } ?? "null"
+        func text(_ text: String?) -> String {
+            guard let text else { return "null" }
+            let isPlain = text.utf8.allSatisfy {
+                $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+            }
+            return isPlain
+                ? "\"\(text)\"" : (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+        }
         buffer.writeString(#"{"jsonrpc":"2.0","method":"\#(EventNotification.method)","params":"#)
-        buffer.writeString(#"{"at":\#(event.at),"error":null,"#)
-        buffer.writeString(#""id":\#(id),"reason":\#(word(event.reason?.rawValue)),"sequence":\#(event.sequence),"#)
-        buffer.writeString(#""state":\#(word(event.state?.rawValue)),"type":\#(word(event.type.rawValue))}}"#)
+        buffer.writeString(
+            #"{"at":\#(event.at),"batch":\#(text(event.batch)),"bytesDone":\#(number(event.bytesDone)),"#)
+        buffer.writeString(
+            #""bytesTotal":\#(number(event.bytesTotal)),"error":null,"id":\#(number(event.id?.rawValue)),"#)
+        buffer.writeString(#""key":\#(text(event.key)),"kind":\#(word(event.kind?.rawValue)),"#)
+        buffer.writeString(#""owner":\#(number(event.owner)),"path":\#(text(event.path)),"progress":null,"#)
+        buffer.writeString(#""reason":\#(word(event.reason?.rawValue)),"sequence":\#(event.sequence),"#)
+        buffer.writeString(#""state":\#(word(event.state?.rawValue)),"totals":null,"#)
+        buffer.writeString(#""type":\#(word(event.type.rawValue)),"url":\#(text(event.url))}}"#)
     }
 
     private static func success(_ id: RequestID?, _ value: some Encodable & Sendable) -> Data? {

@@ -42,7 +42,7 @@ package final class TaskQueue: Sendable {
         self.clock = clock
         beginning = clock.now()
         sessions = SessionMaker(session, agent: agent, logger: logger)
-        let hub = EventHub(store: store)
+        let hub = EventHub(store: store, clock: clock)
         self.hub = hub
         placeGuard = PlaceGuard(clock: clock)
         let passedSources = PassedSources(quota: descriptors, keeper: keeper ?? NoDescriptorKeeper())
@@ -353,20 +353,59 @@ package final class TaskQueue: Sendable {
     ///
     /// - Parameters:
     ///   - sequence: the event after which the stream starts; `nil` for new events only.
-    ///   - types: the event types to deliver, in addition to gaps; `nil` for all types.
+    ///   - journal: the name of the journal in which it was, if the reader tells.
+    ///   - filter: selects the events.
     package func events(
-        after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, for caller: Caller
+        after sequence: Int64?, in journal: String? = nil, filter: EventFilter = EventFilter(), for caller: Caller
     ) throws(QueueError) -> (last: Int64, pages: AsyncStream<[TaskEvent]>) {
-        let (last, pages) = try eventPages(after: sequence, types: types, for: caller)
+        let (last, pages) = try eventPages(after: sequence, in: journal, filter: filter, for: caller)
         return (last, pages(.unlimited))
     }
 
-    /// Returns events like ``events(after:types:for:)`` for one of many subscribers, which reads each page only when
+    /// Returns a page of the journal.
+    ///
+    /// - Parameters:
+    ///   - sequence: the event after which the page starts.
+    ///   - journal: the name of the journal in which it was, if the reader tells.
+    ///   - limit: the maximum number of events; `nil` for as many as fit into a page.
+    /// - Returns: the page, and the sequence number of the newest event. A page that starts behind lost events begins
+    ///   with a gap.
+    package func eventPage(
+        after sequence: Int64, in journal: String? = nil, limit: Int?, filter: EventFilter = EventFilter(),
+        for caller: Caller
+    ) throws(QueueError) -> (events: [TaskEvent], position: Int64, last: Int64) {
+        try stored { () throws(StoreError) in
+            let last = try store.lastEvent()
+            let most = min(limit ?? EventHub.page, EventHub.page)
+            let start = store.journal.start(after: sequence, in: journal, last: last)
+            var page = try store.events(after: start.sequence, limit: most, filter: filter, scope: caller.scope)
+            let trimmed = try store.lastTrimmedEvent(owner: caller.scope)
+            if start.isLost || (sequence > 0 && trimmed > sequence) {
+                page.events.insert(.gap(upTo: trimmed, before: page.events.first, after: start.sequence), at: 0)
+            }
+            return (page.events, page.position, last)
+        }
+    }
+
+    /// The name of the event journal.
+    package var journal: String { store.journal.name }
+
+    /// Returns the sequence number of the last event before a time; 0 if there is none.
+    package func lastEvent(before time: Milliseconds) throws(QueueError) -> Int64 {
+        try stored { () throws(StoreError) in try store.lastEvent(before: time) }
+    }
+
+    /// Returns events like ``events(after:filter:for:)`` for one of many subscribers, which reads each page only when
     /// there is room for it.
     package func eventPages(
-        after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, for caller: Caller
+        after sequence: Int64?, in journal: String? = nil, filter: EventFilter = EventFilter(), for caller: Caller
     ) throws(QueueError) -> (last: Int64, pages: @Sendable (EventRoom) -> AsyncStream<[TaskEvent]>) {
-        try stored { () throws(StoreError) in try hub.subscribe(after: sequence, types: types, owner: caller.scope) }
+        let scope = caller.scope
+        return try stored { () throws(StoreError) in
+            try hub.subscribe(after: sequence, in: journal, filter: filter, scope: scope) { [scheduler] in
+                await scheduler.runningStatuses(owner: scope)
+            }
+        }
     }
 
     // MARK: Errors

@@ -16,6 +16,8 @@ package final class TaskStore: Sendable {
     let directory: String
     /// The database's identity, created with it: 8 hexadecimal digits, which are part of the names of part files.
     package let identity: String
+    /// The identity of the journal of events.
+    package let journal: JournalIdentity
     /// The newest task id when the store was opened; tasks with larger ids were added by this run of the daemon.
     package let newestTaskAtOpening: TaskID
     /// Messages for the administrator about the opening of the store.
@@ -53,14 +55,14 @@ package final class TaskStore: Sendable {
                 try database.execute(sql: "PRAGMA temp_store = MEMORY")
             }
             try Schema.migrator.migrate(pool)
-            (identity, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
+            (identity, journal, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
                 // A set that was begun before the last end of the daemon can no longer be committed.
                 try database.execute(sql: "UPDATE staged_set SET is_dropped = 1")
                 let sql = "SELECT value FROM meta WHERE name = 'identity'"
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
                     throw StoreError.corrupt("its table meta has no valid identity")
                 }
-                return (identity, TaskID(try database.newestNumber(in: "task")))
+                return (identity, try JournalIdentity(database), TaskID(try database.newestNumber(in: "task")))
             }
             try Self.markOpening(of: pool)
             watch = StoreWatch(directory: directory, names: try StoreNames(path: file.path), report: report)

@@ -44,11 +44,11 @@ import Testing
         }
         let daemon = try ScriptedDaemon { line in
             line.contains("subscribe")
-                ? .lines([answer(line, #"{"last":4}"#), event(5)])
+                ? .lines([answer(line, #"{"last":4,"journal":"j"}"#), event(5)])
                 : .lines([event(6), #"{"jsonrpc":"2.0","method":"news"}"#, answer(line, #"{"batches":[]}"#), event(7)])
         }
         let client = try ControlClient(path: daemon.path)
-        #expect(try client.subscribe() == 4)
+        #expect(try client.subscribe() == EventsSubscribeResult(last: 4, journal: "j"))
         #expect(try client.queues().batches.isEmpty)
         var sequences: [Int64] = []
         for _ in 0..<3 { sequences += try client.nextEvent(until: .after(seconds: 10)).map { [$0.sequence] } ?? [] }

@@ -65,8 +65,9 @@ struct MessagesTests {
         let text = try encode(EventNotification(event: event))
         #expect(
             text
-                == #"{"jsonrpc":"2.0","method":"event","params":{"at":5,"error":null,"id":null,"reason":null,"#
-                + #""sequence":4,"state":null,"type":"gap"}}"#)
+                == #"{"jsonrpc":"2.0","method":"event","params":{"at":5,"batch":null,"bytesDone":null,"#
+                + #""bytesTotal":null,"error":null,"id":null,"key":null,"kind":null,"owner":null,"path":null,"#
+                + #""progress":null,"reason":null,"sequence":4,"state":null,"totals":null,"type":"gap","url":null}}"#)
         #expect(try JSONDecoder().decode(EventNotification.self, from: Data(text.utf8)).event == event)
     }
 

@@ -193,7 +193,9 @@ struct ConnectionModel {
         case .costly where lane == .quick: return report(.costFound(1_000, ticket))
         case .notification: reply.answer = nil
         case .subscription where !machine.isSubscribed:
-            reply.subscription = EventSubscription(last: 0) { _ in AsyncStream<[TaskEvent]> { $0.finish() } }
+            reply.subscription = EventSubscription(last: 0, journal: "j") { _ in
+                AsyncStream<[TaskEvent]> { $0.finish() }
+            }
         case .files: reply.room = shares.reserve(1, for: 1)
         case .costly, .subscription, nil: break
         }

@@ -46,7 +46,7 @@ struct ConnectionTransitionTests {
 
     private static var subscription: RequestProcessor.Reply {
         var reply = reply()
-        reply.subscription = EventSubscription(last: 0) { _ in AsyncStream<[TaskEvent]> { $0.finish() } }
+        reply.subscription = EventSubscription(last: 0, journal: "j") { _ in AsyncStream<[TaskEvent]> { $0.finish() } }
         return reply
     }
 

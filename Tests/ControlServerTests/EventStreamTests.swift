@@ -9,7 +9,7 @@ import Testing
 @Suite("Streams of events")
 struct EventStreamTests {
     private static let subscribe = #"{"jsonrpc":"2.0","id":"s","method":"events.subscribe","params":{"after":5}}"#
-    private static let subscribed = #"{"id":"s","jsonrpc":"2.0","result":{"last":9}}"#
+    private static let subscribed = #"{"id":"s","jsonrpc":"2.0","result":{"journal":"j","last":9}}"#
 
     private static func event(_ sequence: Int64) -> TaskEvent {
         TaskEvent(sequence: sequence, at: 1, type: .completed, id: TaskID(sequence), state: .completed)
@@ -45,8 +45,10 @@ struct EventStreamTests {
             continuation.yield(Self.event(10))
             #expect(
                 try await client.line()
-                    == #"{"jsonrpc":"2.0","method":"event","params":{"at":1,"error":null,"id":10,"reason":null,"#
-                    + #""sequence":10,"state":"completed","type":"completed"}}"#)
+                    == #"{"jsonrpc":"2.0","method":"event","params":{"at":1,"batch":null,"bytesDone":null,"#
+                    + #""bytesTotal":null,"error":null,"id":10,"key":null,"kind":null,"owner":null,"path":null,"#
+                    + #""progress":null,"reason":null,"sequence":10,"state":"completed","totals":null,"#
+                    + #""type":"completed","url":null}}"#)
         }
     }
 

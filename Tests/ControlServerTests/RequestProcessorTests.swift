@@ -200,6 +200,16 @@ struct RequestProcessorTests {
             events.append(TaskEvent(sequence: 3, at: 4, type: .paused, id: TaskID(.max), state: state, reason: .user))
         }
         events.append(TaskEvent(sequence: 5, at: 6, type: .failed, id: TaskID(1), state: .failed, error: failure))
+        for text in ["plain/é", "a \"quote\"", "a\\b", "\u{1}\u{7F}\n\t\u{2028}", ""] {
+            var event = TaskEvent(sequence: 7, at: 8, type: .completed, id: TaskID(1), state: .completed)
+            (event.url, event.path, event.batch, event.key) = (text, text, text, text)
+            (event.kind, event.owner, event.bytesDone, event.bytesTotal) = (.upload, .max, .max, 0)
+            events.append(event)
+            event.progress = .init(rate: 1, eta: nil, connections: 2)
+            events.append(event)
+            event.totals = BatchResult(completed: 1, failed: 2, cancelled: 3, bytesDone: 4)
+            events.append(event)
+        }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let expected = try events.map { event in

@@ -95,6 +95,6 @@ func acknowledgement(_ id: Int) -> String { #"{"id":\#(id),"jsonrpc":"2.0","resu
 extension EventSubscription {
     /// Creates a subscription that delivers the events one at a time.
     init(last: Int64, events: AsyncStream<TaskEvent>) {
-        self.init(last: last) { _ in events.map { [$0] } }
+        self.init(last: last, journal: "j") { _ in events.map { [$0] } }
     }
 }

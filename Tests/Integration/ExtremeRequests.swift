@@ -40,7 +40,7 @@ enum ExtremeRequests {
         case .sourceReceive: ["count": "1"]
         case .sourceAttach: ["id": "1", "descriptor": "0"]
         case .taskList, .taskCount, .queueBegin, .queueList, .daemonStatus, .daemonLimits, .daemonReload,
-            .daemonShutdown, .eventsSubscribe:
+            .daemonShutdown, .eventsList, .eventsSubscribe:
             [:]
         }
     }

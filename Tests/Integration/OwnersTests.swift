@@ -59,7 +59,7 @@ struct OwnersTests {
         try await eventually(that: "its events are as many as they may be") {
             try await events(daemon)["\(Self.one)"] == 12
         }
-        #expect(try await events(daemon)["\(Self.other)"] == 4)
+        #expect(try await events(daemon)["\(Self.other)"] == 6)
     }
 
     /// Returns the number of events in the journal by owner.

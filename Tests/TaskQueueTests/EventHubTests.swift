@@ -72,17 +72,17 @@ struct EventHubTests {
     }
 
     @Test(
-        "a place that no journal has reached brings no gap and no end, however large or small its number",
+        "a place that no journal has reached brings a gap or none, and no end, however large or small its number",
         .timeLimit(.minutes(1)), arguments: [Int64.max, .max - 1, .min, -1])
     func extremePlace(sequence: Int64) async throws {
         let fixture = try await Self.fixture()
         let (last, pages) = try fixture.queue.events(after: sequence, for: QueueFixture.administrator)
         #expect(last == 6)
         let listener = Task { await Self.take(sequence < 0 ? 6 : 1, of: pages) }
-        // A listener that is ahead of the journal reads before it waits.
         for _ in 0..<20 { _ = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true } }
-        if sequence > 0 { listener.cancel() }
-        #expect(await listener.value.first?.sequence == (sequence < 0 ? 1 : nil))
+        let first = await listener.value.first
+        #expect(first?.sequence == (sequence < 0 ? 1 : 6))
+        #expect((first?.type == .gap) == (sequence > 0))
     }
 
     @Test(
@@ -101,6 +101,22 @@ struct EventHubTests {
         #expect(first.map(\.sequence) == [0, 1, 7] && first.first?.type == .gap, "numbers only grow")
     }
 
+    @Test("a place in another journal, or behind the end of this one, brings a gap first", .timeLimit(.minutes(1)))
+    func otherJournal() async throws {
+        let fixture = try await Self.fixture()
+        func first(_ count: Int, after sequence: Int64, in journal: String?) async throws -> [TaskEvent] {
+            await Self.take(
+                count, of: try fixture.queue.events(after: sequence, in: journal, for: QueueFixture.me).pages)
+        }
+        let other = try await first(7, after: 4, in: "0123456789abcdef")
+        #expect(other.map(\.sequence) == Array(0...6) && other[0].type == .gap)
+        let behind = try await first(1, after: 99, in: fixture.queue.journal)
+        #expect(behind.map(\.sequence) == [6] && behind[0].type == .gap)
+        let page = try fixture.queue.eventPage(after: 99, limit: nil, for: QueueFixture.me)
+        #expect(page.events.map(\.type) == [.gap] && page.position == 6)
+        #expect(try await first(2, after: 4, in: fixture.queue.journal).map(\.sequence) == [5, 6])
+    }
+
     @Test("of another user's tasks nothing is told")
     func owners() async throws {
         let fixture = try await Self.fixture()
@@ -113,7 +129,8 @@ struct EventHubTests {
     @Test("a listener that wants certain events hears only those, and passes the others over once")
     func types() async throws {
         let fixture = try await Self.fixture()
-        let (_, pages) = try fixture.queue.events(after: 0, types: [.cancelled], for: QueueFixture.me)
+        let (_, pages) = try fixture.queue.events(
+            after: 0, filter: EventFilter(types: [.cancelled]), for: QueueFixture.me)
         #expect(await Self.take(3, of: pages).map(\.sequence) == [2, 4, 6])
         let id = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
         _ = try await fixture.queue.apply(.cancel, to: [id], by: QueueFixture.me)

@@ -46,11 +46,18 @@ final class StoreFixture: Sendable {
     func conclude(
         _ id: TaskID, _ lifecycle: TaskLifecycle, error: TaskFailure? = nil, resumeData: [UInt8]? = nil
     ) async throws -> [TaskEvent] {
+        let last = try store.lastEvent()
         let progress = TaskProgress(bytesDone: 10, bytesTotal: 20, bytesFetched: 30, resumeData: resumeData)
         let conclusion = TaskConclusion(
             lifecycle: lifecycle, attempts: 3, failures: 2, error: error,
             finishedAt: lifecycle.state.isEnded ? 9_000 : nil)
-        return try await store.write([.concluded(id, progress, conclusion)], now: 9_000)
+        try await store.write([.concluded(id, progress, conclusion)], now: 9_000)
+        return try store.events(after: last, limit: 10).events
+    }
+
+    /// Returns the whole number that a query finds.
+    func number(_ sql: String) throws -> Int64? {
+        try store.read { try $0.firstRow(sql) { try $0.integer(0) } }
     }
 
     /// Executes SQL directly, bypassing the store.

@@ -1,20 +1,60 @@
-/// A change of a task, with its sequence number in the event journal.
-public struct TaskEvent: Codable, Sendable, Equatable {
+/// A change of a task or a batch, with its sequence number in the event journal.
+public struct TaskEvent: Sendable, Equatable {
     public enum Kind: String, Codable, Sendable, CaseIterable {
-        case added, updated, paused, resumed, waiting, completed, failed, cancelled, retried, removed
+        case added, started
+        /// The progress of a running task. It is not part of the journal, and only sent to subscribers that ask for it.
+        case progress
+        case updated, paused, resumed, waiting, completed, failed, cancelled, retried, removed
+        /// The end of a batch's last task.
+        case batchFinished = "batch-finished"
         /// A marker that earlier events are no longer in the journal.
         case gap
+
+        /// Whether events of this type are recorded in the journal.
+        public var isRecorded: Bool { self != .progress && self != .gap }
     }
 
-    /// The sequence number. It increases with every event and continues across restarts.
+    /// The sequence number. It increases with every event of the journal and continues across restarts. `progress` has
+    /// that of the event before it.
     public var sequence: Int64
     public var at: Milliseconds
     public var type: Kind
-    /// The task; `nil` for `gap`.
+    /// The task; `nil` for `batch-finished` and `gap`.
     public var id: TaskID?
+    /// The kind of the task.
+    public var kind: TaskKind?
+    public var batch: String?
+    public var key: String?
+    /// The owner's uid; `nil` for `gap`.
+    public var owner: UInt32?
+    /// The URL, without its secrets.
+    public var url: String?
+    public var path: String?
+    /// The number of bytes on disk or sent, at the time of the event.
+    public var bytesDone: Int64?
+    public var bytesTotal: Int64?
     public var state: TaskState?
     public var reason: TaskReason?
     public var error: TaskFailure?
+    /// The current values of a running task; `nil` except for `progress`.
+    public var progress: Progress?
+    /// The result of a batch; `nil` except for `batch-finished`.
+    public var totals: BatchResult?
+
+    /// The current values of a running task.
+    public struct Progress: Codable, Sendable, Equatable {
+        /// The throughput in bytes per second.
+        public var rate: Int64?
+        /// The estimated remaining time in seconds.
+        public var eta: Int64?
+        public var connections: Int
+
+        public init(rate: Int64?, eta: Int64?, connections: Int) {
+            self.rate = rate
+            self.eta = eta
+            self.connections = connections
+        }
+    }
 
     public init(
         sequence: Int64, at: Milliseconds, type: Kind, id: TaskID? = nil, state: TaskState? = nil,
@@ -28,19 +68,52 @@ public struct TaskEvent: Codable, Sendable, Equatable {
         self.reason = reason
         self.error = error
     }
+}
 
+/// The numbers of a batch's tasks by their final state.
+public struct BatchResult: Codable, Sendable, Equatable {
+    /// `completed` if every task completed, otherwise `failed`, or `cancelled` if none failed.
+    public var outcome: TaskState
+    public var completed: Int
+    public var failed: Int
+    public var cancelled: Int
+    /// The sum of the tasks' bytes.
+    public var bytesDone: Int64
+
+    public init(completed: Int, failed: Int, cancelled: Int, bytesDone: Int64) {
+        outcome = failed > 0 ? .failed : cancelled > 0 ? .cancelled : .completed
+        self.completed = completed
+        self.failed = failed
+        self.cancelled = cancelled
+        self.bytesDone = bytesDone
+    }
+}
+
+extension TaskEvent: Codable {
     private enum CodingKeys: String, CodingKey {
-        case sequence, at, type, id, state, reason, error
+        case sequence, at, type, id, kind, batch, key, owner, url, path, bytesDone, bytesTotal, state, reason, error
+        case progress, totals
     }
 
     public func encode(to encoder: any Encoder) throws {
+        // `encode` instead of `encodeIfPresent`, so that no field is ever missing.
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(sequence, forKey: .sequence)
         try container.encode(at, forKey: .at)
         try container.encode(type, forKey: .type)
         try container.encode(id, forKey: .id)
+        try container.encode(kind, forKey: .kind)
+        try container.encode(batch, forKey: .batch)
+        try container.encode(key, forKey: .key)
+        try container.encode(owner, forKey: .owner)
+        try container.encode(url, forKey: .url)
+        try container.encode(path, forKey: .path)
+        try container.encode(bytesDone, forKey: .bytesDone)
+        try container.encode(bytesTotal, forKey: .bytesTotal)
         try container.encode(state, forKey: .state)
         try container.encode(reason, forKey: .reason)
         try container.encode(error, forKey: .error)
+        try container.encode(progress, forKey: .progress)
+        try container.encode(totals, forKey: .totals)
     }
 }

@@ -38,7 +38,7 @@ extension Scheduler {
             startedAt: record.startedAt ?? task.startedAt, resumeData: source.bytes)
         let checkpoint = Task {
             do throws(StoreError) {
-                _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
+                try await store.write([.checkpoint(id, progress)], now: clock.now())
             } catch {
                 // The identity is also written at the end of the run.
                 logger.error("cannot record the source of an upload", metadata: ["task": "\(id)", "error": "\(error)"])
@@ -69,7 +69,7 @@ extension Scheduler {
             bytesFetched: task.bytesFetched, startedAt: task.record.startedAt ?? task.startedAt,
             resumeData: resumeData.bytes)
         do throws(StoreError) {
-            _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
+            try await store.write([.checkpoint(id, progress)], now: clock.now())
         } catch {
             logger.error("cannot write a checkpoint", metadata: ["task": "\(id)", "error": "\(error)"])
             return false

@@ -75,6 +75,7 @@ extension Scheduler {
                 setAlarm()
             }
         }
+        recordStartsSoon()
     }
 
     /// Orders tasks to end.

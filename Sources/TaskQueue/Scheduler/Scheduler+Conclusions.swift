@@ -55,7 +55,8 @@ extension Scheduler {
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
         let holds = chooser.drainHolds(offset: clock.now() - clock.monotonic())
-        await write(changes, holds: holds, of: ids)
+        await starts.recording?.value
+        await write(starts.drain(for: ids) + changes, holds: holds, of: ids)
         var becomesReady = await settleDependencies()
         var places: Set<PartPlace> = []
         var madeRoom: Set<UInt32> = []
@@ -127,7 +128,7 @@ extension Scheduler {
         var known: StoreError?
         while true {
             do throws(StoreError) {
-                _ = try await store.write(changes, holds: holds, now: clock.now())
+                try await store.write(changes, holds: holds, now: clock.now())
                 return
             } catch {
                 if error == .closed { return }

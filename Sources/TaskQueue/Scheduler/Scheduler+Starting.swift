@@ -1,3 +1,4 @@
+import Logging
 import TaskModel
 import TaskStore
 import Transfer
@@ -74,12 +75,38 @@ extension Scheduler {
             if let progress { task.progress = progress }
             return
         }
+        let now = clock.now()
+        starts.add(record.id, at: now)
         running.insert(
             RunningTask(
                 work: work, place: place, request: request, manager: manager,
                 progress: progress
                     ?? TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal),
-                startedAt: clock.now(), monotonic: clock.monotonic()))
+                startedAt: now, monotonic: clock.monotonic()))
+    }
+
+    /// Records the starts of runs soon.
+    func recordStartsSoon() {
+        guard starts.schedule() else { return }
+        Task {
+            await clock.sleep(StartRecords.delay)
+            let changes = starts.drainScheduled()
+            if changes.isEmpty { return }
+            let recording = Task { await record(changes) }
+            starts.begin(recording)
+            await recording.value
+            starts.end()
+        }
+    }
+
+    private func record(_ starts: [TaskChange]) async {
+        do throws(StoreError) {
+            // A start need not outlast a power failure: the task then starts again.
+            try await store.write(starts, isLasting: false, now: clock.now())
+            eventsWritten()
+        } catch {
+            if error != .closed { logger.error("cannot record the starts of tasks", metadata: ["error": "\(error)"]) }
+        }
     }
 
     /// Continues a running task after its lookup with the download of its file.

@@ -27,6 +27,18 @@ extension Scheduler {
         }
     }
 
+    /// Returns the statuses of the running tasks that transfer data.
+    ///
+    /// - Parameter owner: the uid of the owner; `nil` for the tasks of all users.
+    func runningStatuses(owner: UInt32?) -> [TaskStatus] {
+        let now = clock.monotonic()
+        return running.runs.values.compactMap { task in
+            guard owner == nil || task.record.owner == owner, !task.lifecycle.hasEnded else { return nil }
+            task.activity.measure(task.progress.transferredBytes, now: now)
+            return task.status(over: task.record, at: now)
+        }
+    }
+
     /// Returns the status of a ready task.
     ///
     /// - Parameter now: the monotonic time.

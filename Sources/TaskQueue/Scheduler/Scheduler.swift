@@ -26,6 +26,7 @@ package actor Scheduler {
     let shared: RequestMaker.Shared
     var alarm: AlarmPlan
     var checkpoints = CheckpointQueue()
+    var starts = StartRecords()
     var notices = OutcomeNotices()
     var heap = HeapReturn()
     var tasks = SchedulerTasks()
@@ -133,6 +134,7 @@ package actor Scheduler {
             for (work, place) in chosen { start(work, in: place, &maker) }
         }
         if !running.isEmpty { startTicker() }
+        recordStartsSoon()
         if chooser.slots.hasRoom || alarm.hasFailedQuery { setAlarm() }
     }
 

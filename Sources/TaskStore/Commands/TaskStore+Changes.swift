@@ -57,6 +57,8 @@ package struct TaskConclusion: Sendable, Equatable {
 
 /// A change that the scheduler writes for a running task. A change for a task that was removed meanwhile is ignored.
 package enum TaskChange: Sendable, Equatable {
+    /// The start of a run. It is ignored where a command has ended or paused the task meanwhile.
+    case started(TaskID, at: Milliseconds)
     /// The progress of a running task; no event is recorded.
     case checkpoint(TaskID, TaskProgress)
     /// The end of a run. The event has the type of the lifecycle's state; there is none for `queued`, to which a task
@@ -90,23 +92,24 @@ extension TaskStore {
 
     /// Writes changes in one transaction.
     ///
-    /// - Parameter holds: holds of hosts to store with the changes.
-    /// - Returns: the resulting events with their sequence numbers.
+    /// - Parameters:
+    ///   - holds: holds of hosts to store with the changes.
+    ///   - isLasting: whether the changes must be durable.
     package func write(
-        _ changes: [TaskChange], holds: [HostHold] = [], now: Milliseconds
-    ) async throws(StoreError) -> [TaskEvent] {
-        try await writes.perform(weight: changes.count) { database in
+        _ changes: [TaskChange], holds: [HostHold] = [], isLasting: Bool = true, now: Milliseconds
+    ) async throws(StoreError) {
+        try await writes.perform(weight: changes.count, isLasting: isLasting) { database in
             try database.write(holds, now: now)
-            var events: [TaskEvent] = []
             for change in changes {
                 switch change {
+                case .started(let id, let at):
+                    try database.journalStarted(id, at: at)
                 case .checkpoint(let id, let progress):
                     try database.checkpoint(id, progress)
                 case .concluded(let id, let progress, let conclusion):
-                    if let event = try database.conclude(id, progress, conclusion, now: now) { events.append(event) }
+                    try database.conclude(id, progress, conclusion, now: now)
                 }
             }
-            return events
         }
     }
 }
@@ -131,7 +134,7 @@ extension Database {
 
     fileprivate func conclude(
         _ id: TaskID, _ progress: TaskProgress, _ conclusion: TaskConclusion, now: Milliseconds
-    ) throws -> TaskEvent? {
+    ) throws {
         let lifecycle = conclusion.lifecycle
         let found = try rows(
             """
@@ -152,7 +155,7 @@ extension Database {
                 hasSecrets: try row.integer(2) != 0, hasPieceHashes: try row.integer(3) != 0
             )
         }
-        guard let found = found.first else { return nil }
+        guard let found = found.first else { return }
         let resumeData = lifecycle.state == .completed ? nil : progress.resumeData
         if resumeData != nil || found.hasResumeData { try setResumeData(of: id, to: resumeData) }
         if lifecycle.state == .completed {
@@ -160,8 +163,8 @@ extension Database {
             if found.hasPieceHashes { try setPieceHashes(of: id, to: nil) }
         }
         let head = TaskHead(id: id, owner: found.owner, lifecycle: lifecycle)
-        guard let type = Self.eventType(of: lifecycle.state) else { return nil }
-        return try journal(type, of: head, error: conclusion.error, at: now)
+        guard let type = Self.eventType(of: lifecycle.state) else { return }
+        try journal(type, of: head, error: conclusion.error, at: now)
     }
 
     private static func eventType(of state: TaskState) -> TaskEvent.Kind? {

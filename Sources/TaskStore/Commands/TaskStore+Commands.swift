@@ -64,8 +64,7 @@ extension TaskStore {
             if keepsEntries {
                 try database.keepEntry(ofCompleted: id, owner: task.head.owner, records: quota.recordsPerOwner)
             }
-            try database.run("DELETE FROM task WHERE id = ?", [id.rawValue])
-            try database.journal(.removed, of: task.head, at: now)
+            try database.removeTask(task.head, at: now)
             removal.tasks.ids.append(id)
             if let place = task.place { removal.places.insert(place) }
             if task.hasBytes { removal.tasks.ownersOfBytes.insert(task.head.owner) }

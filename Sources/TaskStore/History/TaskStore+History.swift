@@ -82,18 +82,26 @@ extension TaskStore {
         }
     }
 
+    /// The maximum number of bytes of the facts about one owner's removed tasks. All owners together may have four times
+    /// as many.
+    package static let removedBytes = 128 << 20
+
     /// Removes events that are too old or exceed their owner's limit. A journal row that stands for several tasks is
     /// removed as a whole.
     ///
     /// - Returns: whether there may be more to remove.
-    package func trimEvents(_ kept: KeptHistory) async throws(StoreError) -> Bool {
+    package func trimEvents(
+        _ kept: KeptHistory, removedBytes: Int = TaskStore.removedBytes
+    ) async throws(StoreError) -> Bool {
         if let time = try firstEventTime(), time < kept.since, let last = try lastOld(kept.since) {
             return try await writes.perform(weight: CommitLimit.rowsInCommit) { database in
                 try database.run("DELETE FROM event WHERE sequence <= ?", [last])
                 return database.changesCount > 0
             }
         }
-        guard let (owner, last) = try surplusEvents(kept.count) else { return false }
+        var surplus = try surplusEvents(kept.count)
+        if surplus == nil { surplus = try surplusFacts(removedBytes) }
+        guard let (owner, last) = surplus else { return false }
         return try await writes.perform(weight: CommitLimit.rowsInCommit) { database in
             try database.run(HistorySQL.dropEvents, [owner, last])
             return database.changesCount > 0
@@ -130,6 +138,22 @@ extension TaskStore {
                     last = row.sequence
                 }
                 if let last { return (owner, last) }
+            }
+            return nil
+        }
+    }
+
+    /// Returns an owner with too many facts about removed tasks, and the last event to remove in one commit.
+    private func surplusFacts(_ limit: Int) throws(StoreError) -> (owner: UInt32, last: Int64)? {
+        try read { database in
+            let totals = try database.rows("SELECT owner, removed_bytes FROM owner_total WHERE removed_bytes > 0") {
+                row in (owner: try row.owner(0), bytes: try row.int(1))
+            }
+            let level = OwnerShares.level(of: totals.lazy.map(\.bytes), limit: limit)
+            for (owner, bytes) in totals where bytes > level {
+                // Few at a time: only some of the events are removals.
+                let rows = try database.rows(HistorySQL.events, [owner, 256]) { try $0.integer(0) as Int64 }
+                if let last = rows.last { return (owner, last) }
             }
             return nil
         }

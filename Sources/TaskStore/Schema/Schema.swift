@@ -21,6 +21,7 @@ enum Schema {
         migrator.registerMigration("v9", foreignKeyChecks: .immediate, migrate: createOwnerBytes)
         migrator.registerMigration("v10", foreignKeyChecks: .immediate, migrate: createOwnerRecords)
         migrator.registerMigration("v11", foreignKeyChecks: .immediate, migrate: createPastBytes)
+        migrator.registerMigration("v12", foreignKeyChecks: .immediate, migrate: createEventFacts)
         return migrator
     }
 

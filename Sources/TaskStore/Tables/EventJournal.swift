@@ -1,43 +1,157 @@
 import GRDB
 package import TaskModel
 
-extension Database {
-    /// Records a task's event in the transaction that makes the change.
-    @discardableResult
-    func journal(
-        _ type: TaskEvent.Kind, of task: TaskHead, error: TaskFailure? = nil, at now: Milliseconds
-    ) throws -> TaskEvent {
-        let lifecycle = task.lifecycle
-        try run(
-            """
-            INSERT INTO event (at, type, task_id, owner, state, reason, error_code, error_message, http_status)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            StatementArguments(
-                [now, type.rawValue, task.id.rawValue, task.owner]
-                    + Array(lifecycle.arguments.prefix(2)) + error.arguments))
-        return TaskEvent(
-            sequence: lastInsertedRowID, at: now, type: type, id: task.id,
-            state: lifecycle.state == .active ? .queued : lifecycle.state, reason: lifecycle.reason, error: error)
+/// A part of the journal.
+package struct EventPage: Sendable {
+    /// The selected events, in order.
+    package var events: [TaskEvent] = []
+    /// The sequence number up to which the journal was read.
+    package var position: Int64
+}
+
+/// The facts about a task that its events tell beside its state.
+struct TaskFacts {
+    var owner: UInt32
+    var kind: TaskKind
+    var batch: String?
+    var key: String?
+    var url: String
+    var path: String?
+
+    /// The columns of ``GroupSQL/tasks`` and of `removed_task`, in the order of ``init(_:)``.
+    static let columns = "kind, batch, key, url, path"
+
+    init(_ row: RowReader) throws(StoreError) {
+        owner = try row.owner(0)
+        kind = try row.word(1)
+        batch = try row.textOrNil(2)
+        key = try row.textOrNil(3)
+        url = try row.text(4)
+        path = try row.textOrNil(5)
     }
 
-    /// Records the addition of tasks like ``journal(_:of:error:at:)``, in one row that stands for one sequence number
-    /// per task.
+    /// The number of bytes of the texts.
+    var bytes: Int { url.utf8.count + (batch?.utf8.count ?? 0) + (key?.utf8.count ?? 0) + (path?.utf8.count ?? 0) }
+}
+
+extension Database {
+    /// Records a task's event in the transaction that makes the change.
+    ///
+    func journal(
+        _ type: TaskEvent.Kind, of task: TaskHead, error: TaskFailure? = nil, at now: Milliseconds
+    ) throws {
+        let lifecycle = task.lifecycle
+        let stored = lifecycle.state == .active ? .queued : lifecycle.state
+        try run(
+            """
+            INSERT INTO event (
+                at, type, task_id, owner, state, reason, error_code, error_message, http_status, bytes_done,
+                bytes_total)
+            SELECT ?1, ?2, id, owner, ?4, ?5, ?6, ?7, ?8, bytes_done, bytes_total FROM task WHERE id = ?3
+            """,
+            StatementArguments(
+                [now, type.rawValue, task.id.rawValue, stored.rawValue, lifecycle.reason?.rawValue]
+                    + error.arguments))
+        switch type {
+        case .completed, .failed, .cancelled: try journalBatchEnd(of: task.id, at: now)
+        default: break
+        }
+    }
+
+    /// Records the start of a run if the task is still queued.
+    func journalStarted(_ id: TaskID, at now: Milliseconds) throws {
+        try run(
+            """
+            INSERT INTO event (at, type, task_id, owner, state, bytes_done, bytes_total)
+            SELECT ?, ?, id, owner, ?, bytes_done, bytes_total FROM task WHERE id = ? AND state = ?
+            """,
+            [
+                now, TaskEvent.Kind.started.rawValue, TaskState.active.rawValue, id.rawValue,
+                TaskState.queued.rawValue,
+            ])
+    }
+
+    /// Removes a task, and records the removal together with the task's facts.
+    func removeTask(_ task: TaskHead, at now: Milliseconds) throws {
+        try journal(.removed, of: task, at: now)
+        try run(
+            """
+            INSERT INTO removed_task (task_id, owner, \(TaskFacts.columns))
+            SELECT task.id, task.owner, \(TaskFacts.columns) FROM \(GroupSQL.tasks) WHERE task.id = ?
+            """, [task.id.rawValue])
+        let batch = try task.lifecycle.state.isEnded ? nil : batch(of: task.id)
+        try run("DELETE FROM task WHERE id = ?", [task.id.rawValue])
+        if let batch { try journalEnd(ofBatch: batch, of: task.owner, at: now) }
+    }
+
+    /// Records the addition of tasks like ``journal(_:of:error:at:)``, in one row that stands for one sequence
+    /// number per task.
     func journalAdded(_ tasks: TaskRange, owner: UInt32, at now: Milliseconds) throws {
         try run(
             """
-            INSERT INTO event (sequence, at, type, task_id, owner, state, reason, count)
+            INSERT INTO event (sequence, at, type, task_id, owner, state, reason, count, bytes_done)
             VALUES (
-                ?7 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                ?7 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7,
+                0)
             """,
             [
                 now, TaskEvent.Kind.added.rawValue, tasks.ids.lowerBound, owner, tasks.state.rawValue,
                 tasks.reason?.rawValue, tasks.ids.count,
             ])
     }
+
+    // MARK: Batches
+
+    private func batch(of id: TaskID) throws -> String? {
+        try firstRow("SELECT batch FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue]) { try $0.textOrNil(0) }
+            ?? nil
+    }
+
+    private func journalBatchEnd(of id: TaskID, at now: Milliseconds) throws {
+        guard
+            let (owner, batch) = try firstRow(
+                "SELECT flow.owner, batch FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue],
+                { (try $0.owner(0), try $0.textOrNil(1)) })
+        else { return }
+        if let batch { try journalEnd(ofBatch: batch, of: owner, at: now) }
+    }
+
+    /// Records the end of a batch if all of its tasks have ended.
+    private func journalEnd(ofBatch batch: String, of owner: UInt32, at now: Milliseconds) throws {
+        let unfinished = TaskState.stored.filter { !$0.isEnded }.map(\.rawValue).joined(separator: " + ")
+        let found = try firstRow(
+            """
+            SELECT total(\(unfinished)), total(completed), total(failed), total(cancelled),
+                CAST(min(total(bytes_sum), \(Int64.max / 2)) AS INTEGER)
+            FROM flow INDEXED BY flow_owner WHERE owner = ? AND batch = ? AND \(GroupSQL.visible)
+            """, [owner, batch]
+        ) { row in
+            (
+                unfinished: try row.whole(0),
+                totals: BatchResult(
+                    completed: try row.whole(1), failed: try row.whole(2), cancelled: try row.whole(3),
+                    bytesDone: try row.integer(4))
+            )
+        }
+        guard let found, found.unfinished == 0 else { return }
+        let totals = found.totals
+        guard totals.completed + totals.failed + totals.cancelled > 0 else { return }
+        try run(
+            """
+            INSERT INTO event (at, type, task_id, owner, state, batch, totals, bytes_done)
+            VALUES (?, ?, 0, ?, ?, ?, ?, ?)
+            """,
+            [
+                now, TaskEvent.Kind.batchFinished.rawValue, owner, totals.outcome.rawValue, batch,
+                try StoredJSON.encode(totals), totals.bytesDone,
+            ])
+    }
 }
 
 extension TaskStore {
+    /// The size in bytes of the tasks' facts from which on a page is not extended.
+    private static let pageBytes = 64 << 10
+
     /// Returns the sequence number of the newest event ever recorded; 0 if there is none.
     package func lastEvent() throws(StoreError) -> Int64 {
         try read { try $0.newestNumber(in: "event") }
@@ -52,52 +166,132 @@ extension TaskStore {
         }
     }
 
-    /// Returns at most `limit` events with larger sequence numbers than `sequence`, in order.
+    /// Returns the sequence number of the last event before a time; 0 if there is none.
+    package func lastEvent(before time: Milliseconds) throws(StoreError) -> Int64 {
+        try read { database in
+            // The times of the journal are in the order of the numbers, unless the system clock was set.
+            let first = try database.firstRow(
+                "SELECT sequence - count FROM event WHERE at >= ? ORDER BY sequence LIMIT 1", [time]
+            ) { try $0.integer(0) }
+            return try first ?? database.newestNumber(in: "event")
+        }
+    }
+
+    /// Returns events with larger sequence numbers than `sequence`, in order.
     ///
     /// - Parameters:
-    ///   - types: the types to return; `nil` for all.
-    ///   - owner: the user whose tasks' events are returned, including those of removed tasks; `nil` for all users.
+    ///   - limit: the maximum number of journal rows to read and of events to return.
+    ///   - filter: selects the events.
+    ///   - scope: the user whose tasks' events are returned, including those of removed tasks; `nil` for all users.
     package func events(
-        after sequence: Int64, limit: Int, types: Set<TaskEvent.Kind>? = nil, owner: UInt32? = nil
-    ) throws(StoreError) -> [TaskEvent] {
-        let types = try types.map { types throws(StoreError) in try StoredJSON.encode(types.map(\.rawValue)) }
-        let rows = try read { database in
-            try database.rows(
+        after sequence: Int64, limit: Int, filter: EventFilter = EventFilter(), scope: UInt32? = nil
+    ) throws(StoreError) -> EventPage {
+        let types = try filter.types.map { types throws(StoreError) in try StoredJSON.encode(types.map(\.rawValue)) }
+        let states = try filter.states.map { states throws(StoreError) in
+            try StoredJSON.encode(states.map(\.rawValue))
+        }
+        let (first, last) = (filter.ids?.min(), filter.ids?.max())
+        var page = EventPage(position: sequence)
+        guard limit > 0, scope == nil || filter.owner == nil || scope == filter.owner else {
+            page.position = try lastEvent()
+            return page
+        }
+        let owner = scope ?? filter.owner
+        try read { database in
+            let newest = try database.newestNumber(in: "event")
+            let rows = try database.rows(
                 """
-                SELECT sequence, at, type, task_id, state, reason, error_code, error_message, http_status, count
+                SELECT sequence, at, type, task_id, owner, state, reason, error_code, error_message, http_status,
+                    count, bytes_done, bytes_total, batch, totals
                 FROM event \(owner == nil ? "NOT INDEXED" : "INDEXED BY event_owner")
                 WHERE sequence > ?1 AND \(owner == nil ? "?2 IS NULL" : "owner = ?2")
                     AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
-                ORDER BY sequence LIMIT ?4
-                """, [sequence, owner, types, limit]
-            ) { row in
-                (
-                    last: TaskEvent(
-                        sequence: try row.integer(0), at: try row.integer(1), type: try row.word(2),
-                        id: try row.id(3), state: try row.word(4), reason: try row.wordOrNil(5),
-                        error: try row.failure(6)),
-                    count: try row.integer(9)
-                )
+                    AND (?4 IS NULL OR state IN (SELECT value FROM json_each(?4)))
+                    AND (?5 IS NULL OR (task_id + count > ?5 AND task_id <= ?6))
+                ORDER BY sequence LIMIT ?7
+                """, [sequence, owner, types, states, first?.rawValue, last?.rawValue, limit], EventRow.init)
+            var facts: [TaskID: TaskFacts] = [:]
+            var (bytes, isFull) = (0, false)
+            scan: for row in rows {
+                // The row's first sequence number may precede the requested ones.
+                for number in max(row.before, sequence)..<row.last.sequence {
+                    var event = row.event(number + 1)
+                    guard page.events.count < limit, bytes < Self.pageBytes else {
+                        isFull = true
+                        break scan
+                    }
+                    page.position = event.sequence
+                    if let ids = filter.ids { guard let id = event.id, ids.contains(id) else { continue } }
+                    if let id = event.id {
+                        if facts[id] == nil, let found = try database.facts(of: id) {
+                            facts[id] = found
+                            bytes += found.bytes
+                        }
+                        if let known = facts[id] { event.set(known) }
+                    }
+                    if filter.selects(event) { page.events.append(event) }
+                }
             }
+            // Fewer rows than asked for were the last ones.
+            if !isFull, rows.count < limit { page.position = max(page.position, newest) }
         }
-        guard limit > 0 else { return [] }
-        var events: [TaskEvent] = []
-        events.reserveCapacity(rows.count)
-        for (last, count) in rows {
-            var event = last
-            guard count >= 1, count <= last.sequence else {
-                throw .corrupt("an event has an invalid range of sequence numbers")
-            }
-            let before = last.sequence - count
-            // The row's first sequence number may precede the requested ones.
-            let wanted = max(before, sequence)
-            for number in 1...min(last.sequence - wanted, Int64(limit - events.count)) {
-                event.sequence = wanted + number
-                event.id = last.id.map { TaskID($0.rawValue &+ (event.sequence - before - 1)) }
-                events.append(event)
-            }
-            if events.count >= limit { break }
+        return page
+    }
+}
+
+/// A row of the journal, which stands for one or more events.
+private struct EventRow {
+    /// The last of the events.
+    var last: TaskEvent
+    /// The sequence number before the first of them.
+    var before: Int64
+
+    init(_ row: RowReader) throws {
+        let count: Int64 = try row.integer(10)
+        last = TaskEvent(
+            sequence: try row.integer(0), at: try row.integer(1), type: try row.word(2), id: try row.id(3),
+            state: try row.word(5), reason: try row.wordOrNil(6), error: try row.failure(7))
+        guard count >= 1, count <= last.sequence else {
+            throw StoreError.corrupt("an event has an invalid range of sequence numbers")
         }
-        return events
+        before = last.sequence - count
+        last.owner = try row.owner(4)
+        last.bytesDone = try row.integerOrNil(11)
+        last.bytesTotal = try row.integerOrNil(12)
+        last.batch = try row.textOrNil(13)
+        if last.type == .batchFinished {
+            last.id = nil
+            last.totals = try row.textOrNil(14).map { try StoredJSON.decode(BatchResult.self, from: $0) }
+        }
+    }
+
+    func event(_ sequence: Int64) -> TaskEvent {
+        var event = last
+        event.sequence = sequence
+        event.id = last.id.map { TaskID($0.rawValue &+ (sequence &- before &- 1)) }
+        return event
+    }
+}
+
+extension Database {
+    /// Returns the facts of a task, which may have been removed.
+    fileprivate func facts(of id: TaskID) throws -> TaskFacts? {
+        try firstRow(
+            "SELECT task.owner, \(TaskFacts.columns) FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue],
+            TaskFacts.init)
+            ?? firstRow(
+                "SELECT owner, \(TaskFacts.columns) FROM removed_task WHERE task_id = ?", [id.rawValue],
+                TaskFacts.init)
+    }
+}
+
+extension TaskEvent {
+    fileprivate mutating func set(_ facts: TaskFacts) {
+        owner = facts.owner
+        kind = facts.kind
+        batch = facts.batch
+        key = facts.key
+        url = facts.url
+        path = facts.path
     }
 }

@@ -18,7 +18,7 @@ extension Context {
     /// Subscribes `client` to the events that end tasks, before the tasks are added.
     func follow(_ client: ControlClient) throws(Failure) {
         do throws(ClientError) {
-            try client.subscribe(types: TaskWaiter.eventTypes)
+            try client.subscribe(filter: EventFilter(types: TaskWaiter.eventTypes))
         } catch {
             throw Failure(error)
         }

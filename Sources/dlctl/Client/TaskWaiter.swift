@@ -13,7 +13,7 @@ final class TaskWaiter {
     }
 
     /// The event types that can end a wait.
-    static let eventTypes: [TaskEvent.Kind] = [.completed, .failed, .cancelled, .paused, .removed]
+    static let eventTypes: Set<TaskEvent.Kind> = [.completed, .failed, .cancelled, .paused, .removed]
 
     private let ids: [TaskID]
     private let wantsDetails: Bool
@@ -87,7 +87,8 @@ final class TaskWaiter {
                 client.deadline = deadline
                 if !isSubscribed {
                     // Subscribe first, then read the tasks, so that a change between the two is reported.
-                    _ = try client.subscribe(after: nil, types: Self.eventTypes)
+                    _ = try client.subscribe(
+                        after: nil, journal: nil, since: nil, filter: EventFilter(types: Self.eventTypes))
                     isSubscribed = true
                     unknownIDs = try readStates(client)
                     reconnectDeadline = nil
@@ -255,7 +256,7 @@ final class TaskWaiter {
                 // The task may have left the history.
                 end(id, event.type == .completed ? .completed : .removed)
             }
-        case .added, .updated, .resumed, .waiting, .retried, .gap: break
+        case .added, .started, .progress, .updated, .resumed, .waiting, .retried, .batchFinished, .gap: break
         }
     }
 

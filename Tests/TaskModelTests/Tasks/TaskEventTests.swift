@@ -15,14 +15,17 @@ struct TaskEventTests {
         let gap = TaskEvent(sequence: 4, at: 5, type: .gap)
         #expect(
             try Self.json(gap)
-                == #"{"at":5,"error":null,"id":null,"reason":null,"sequence":4,"state":null,"type":"gap"}"#)
+                == #"{"at":5,"batch":null,"bytesDone":null,"bytesTotal":null,"error":null,"id":null,"key":null,"#
+                + #""kind":null,"owner":null,"path":null,"progress":null,"reason":null,"sequence":4,"state":null,"#
+                + #""totals":null,"type":"gap","url":null}"#)
         let failed = TaskEvent(
             sequence: 9, at: 5, type: .failed, id: TaskID(3), state: .failed, reason: .retry,
             error: TaskFailure(code: .diskFull, message: "m"))
         for event in [gap, failed] {
             #expect(try JSONDecoder().decode(TaskEvent.self, from: Data(Self.json(event).utf8)) == event)
         }
-        #expect(try Self.json(failed).contains(#""error":{"code":"disk-full","httpStatus":null,"message":"m"},"id":3"#))
+        #expect(
+            try Self.json(failed).contains(#""error":{"code":"disk-full","httpStatus":null,"message":"m"},"id":3,"#))
     }
 
     @Test("a filter may leave everything open")

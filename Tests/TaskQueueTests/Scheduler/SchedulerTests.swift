@@ -21,9 +21,9 @@ struct SchedulerTests {
         #expect(status.attempts == 3 && status.error == nil)
         #expect(server.requests().count == 3)
         #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil)
-        let events = try fixture.store.events(after: 0, limit: 99)
-        #expect(events.map(\.type) == [.added, .waiting, .waiting, .completed])
-        #expect(events[1].error?.code == .http(500) && events[1].reason == .retry)
+        let events = try fixture.store.events(after: 0, limit: 99).events
+        #expect(events.map(\.type) == [.added, .started, .waiting, .started, .waiting, .started, .completed])
+        #expect(events[2].error?.code == .http(500) && events[2].reason == .retry)
     }
 
     @Test("attempts come to an end, and a person's retry begins to count again")
@@ -72,7 +72,7 @@ struct SchedulerTests {
         #expect(status.attempts == 2 && server.requests().count == 2)
         #expect(status.bytesFetched - body.size < 200_000)
         #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil)
-        #expect(try fixture.store.events(after: 0, limit: 99).map(\.type) == [.added, .completed])
+        #expect(try fixture.store.events(after: 0, limit: 99).events.map(\.type) == [.added, .started, .completed])
     }
 
     @Test("what is not there is asked for once")

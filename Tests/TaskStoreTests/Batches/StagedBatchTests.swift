@@ -80,7 +80,7 @@ struct StagedBatchTests {
         #expect(work.record.bytesDone == 10)
         #expect(work.resumeData == [1])
         #expect(try fixture.store.work(for: TaskID(2))?.secrets.password == "new")
-        #expect(try fixture.store.events(after: 4, limit: 10).map(\.type) == [.updated, .updated])
+        #expect(try fixture.store.events(after: 4, limit: 10).events.map(\.type) == [.updated, .updated])
         #expect(try await apply(entries, to: fixture) == StagedBatchOutcome(unchanged: 3))
     }
 
@@ -209,7 +209,7 @@ struct StagedBatchTests {
         let record = try #require(try fixture.store.record(TaskID(1), owner: nil))
         #expect(record.lifecycle.state == state)
         #expect(record.lifecycle.notBefore == (state == .waiting ? after : nil))
-        #expect(try fixture.store.events(after: 1, limit: 9).map(\.state) == [state])
+        #expect(try fixture.store.events(after: 1, limit: 9).events.map(\.state) == [state])
     }
 
     @Test("what waits for a person is tried with what the entry says now; what a person paused stays paused")
@@ -331,7 +331,7 @@ struct StagedBatchTests {
         #expect(outcome == StagedBatchOutcome(unchanged: 1, pruned: 2, cancelled: [TaskID(2), TaskID(4)]))
         #expect(try fixture.states([1, 2, 3, 4].map { TaskID($0) }) == [.queued, .cancelled, .failed, .cancelled])
         #expect(try fixture.store.record(TaskID(2), owner: nil)?.finishedAt == 5_000)
-        #expect(try fixture.store.events(after: 6, limit: 10).map(\.type) == [.cancelled, .cancelled])
+        #expect(try fixture.store.events(after: 6, limit: 10).events.map(\.type) == [.cancelled, .cancelled])
     }
 
     @Test("a dry run tells the same and changes nothing; the staged batch can still be applied")
@@ -481,10 +481,10 @@ struct StagedBatchTests {
             try store.batches(owner: nil) == [
                 BatchTotals(batch: "own", counts: [.queued: 100], bytesDone: 0, bytesTotal: nil)
             ])
-        let events = try store.events(after: 0, limit: 1_000)
+        let events = try store.events(after: 0, limit: 1_000).events
         #expect(events.map(\.sequence) == Array(1...201))
         #expect(events.map(\.id) == [other] + (1...100).map { TaskID($0) } + (102...201).map { TaskID($0) })
-        #expect(try store.events(after: 150, limit: 2).map(\.id) == [TaskID(151), TaskID(152)])
+        #expect(try store.events(after: 150, limit: 2).events.map(\.id) == [TaskID(151), TaskID(152)])
         while try await store.sweep() {}
         #expect(try records(fixture).count == 201)
         #expect(try Self.rows("staged_set", fixture) == 0)

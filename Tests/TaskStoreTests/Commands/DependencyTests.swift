@@ -53,7 +53,7 @@ struct DependencyTests {
         let record = try #require(try fixture.store.record(ids[1], owner: nil))
         #expect(record.error?.message == "task \(first), which it depends on, is \(state.rawValue)")
         #expect(record.finishedAt == 9_000)
-        #expect(try fixture.store.events(after: 0, limit: 100).filter { $0.type == .failed }.count >= 5)
+        #expect(try fixture.store.events(after: 0, limit: 100).events.filter { $0.type == .failed }.count >= 5)
     }
 
     @Test("what follows a task that is removed fails")

@@ -37,7 +37,7 @@ struct TaskStoreCommandsTests {
         let last = try fixture.store.lastEvent()
 
         let outcome = try await fixture.store.apply(one.command, to: [id], owner: 1000, now: 70_000)
-        let events = try fixture.store.events(after: last, limit: 10)
+        let events = try fixture.store.events(after: last, limit: 10).events
         let record = try #require(try fixture.store.record(id, owner: nil))
         #expect(outcome.unknown.isEmpty)
         guard let after = one.after else {
@@ -115,7 +115,7 @@ struct TaskStoreCommandsTests {
             }
         }
         #expect(rest == [0])
-        let events = try fixture.store.events(after: 2, limit: 10)
+        let events = try fixture.store.events(after: 2, limit: 10).events
         #expect(events.map(\.type) == [.removed])
         #expect(events.map(\.id) == [ids[0]])
     }

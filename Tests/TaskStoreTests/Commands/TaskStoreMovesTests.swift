@@ -37,7 +37,7 @@ struct TaskStoreMovesTests {
         #expect(try await move(2, .before(TaskID(5)), in: fixture) == .moved)
         try await add(1, to: fixture)
         #expect(try order(fixture) == [2, 5, 4, 6, 3, 1, 7])
-        let last = try #require(try fixture.store.events(after: 0, limit: 99).last { $0.type == .updated })
+        let last = try #require(try fixture.store.events(after: 0, limit: 99).events.last { $0.type == .updated })
         #expect(last.id == TaskID(2))
     }
 

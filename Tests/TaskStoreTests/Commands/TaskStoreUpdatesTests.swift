@@ -93,7 +93,7 @@ struct TaskStoreUpdatesTests {
         #expect(work.secrets.headers == ["Authorization: x"])
         #expect(work.resumeData == [1] && record.bytesDone == 10 && record.bytesFetched == 30)
         #expect(record.lifecycle.state == .paused && record.lifecycle.reason == .user && record.attempts == 3)
-        let events = try fixture.store.events(after: last, limit: 10)
+        let events = try fixture.store.events(after: last, limit: 10).events
         #expect(events.map(\.type) == [.updated] && events[0].state == .paused && events[0].at == 70_000)
     }
 
@@ -174,7 +174,7 @@ struct TaskStoreUpdatesTests {
         #expect(record.lifecycle == TaskLifecycle() && record.failures == 0 && record.error == nil)
         #expect(record.finishedAt == nil && record.bytesDone == 10)
         #expect(try fixture.store.work(for: id)?.resumeData == [1])
-        #expect(try fixture.store.events(after: last, limit: 9).map(\.type) == [.retried, .updated])
+        #expect(try fixture.store.events(after: last, limit: 9).events.map(\.type) == [.retried, .updated])
     }
 
     @Test("an expired URL goes on with a fresh one, and with the very same where a person says so")

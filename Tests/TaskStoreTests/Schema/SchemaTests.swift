@@ -42,7 +42,7 @@ struct SchemaTests {
             ])
         #expect(try store.work(for: TaskID(2))?.secrets.user == "u")
         #expect(try store.work(for: TaskID(3))?.resumeData == [1])
-        #expect(try store.events(after: 0, limit: 9).map(\.id) == [TaskID(1)])
+        #expect(try store.events(after: 0, limit: 9).events.map(\.id) == [TaskID(1)])
         let fresh = try await fixture.add("https://b.example/5")
         let group = try #require(try store.readyGroups(of: 1000, limit: 9).first { $0.batch == nil })
         let ready = try store.readyTasks(of: group.id, limit: 9)
@@ -84,7 +84,7 @@ struct SchemaTests {
         #expect(totals == [[-1, 0, 20, 0], [1000, 11, 0, 1], [1001, 1, 0, 0], [1002, 0, 0, 1]])
         #expect(try store.lastTrimmedEvent(owner: 1003) == 20 && store.firstEnd() == 5)
         #expect(try store.expired(KeptHistory(since: 6, count: 9), limit: 9) == [TaskID(1)])
-        #expect(try store.events(after: 0, limit: 99, owner: 1001).map(\.sequence) == [32])
+        #expect(try store.events(after: 0, limit: 99, scope: 1001).events.map(\.sequence) == [32])
     }
 
     @Test("of the eighth schema, the bytes that are there of downloads are summed for each owner")

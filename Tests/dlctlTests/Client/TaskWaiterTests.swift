@@ -24,10 +24,12 @@ private final class FakeSource: TaskSource {
     /// The page, counted from 0, before which the connection ends.
     var lostPage: Int?
 
-    func subscribe(after: Int64?, types: [TaskEvent.Kind]?) -> Int64 {
+    func subscribe(
+        after: Int64?, journal: String?, since: Milliseconds?, filter: EventFilter
+    ) -> EventsSubscribeResult {
         calls.append("subscribe")
         whenSubscribed()
-        return 0
+        return EventsSubscribeResult(last: 0, journal: "j")
     }
 
     func nextEvent(until deadline: Deadline) throws(ClientError) -> TaskEvent? {

@@ -1,0 +1,49 @@
+import TaskModel
+import TaskStore
+
+/// The starts of runs whose events are still to be recorded.
+///
+/// They are recorded together, shortly after the first of them or with the result of a run. Otherwise each start of a
+/// small file would need a commit.
+struct StartRecords {
+    /// The time in milliseconds for which a start may remain unrecorded.
+    static let delay: Milliseconds = 100
+
+    private var pending: [TaskID: Milliseconds] = [:]
+    /// Whether the recording of the pending starts is scheduled.
+    private var isScheduled = false
+    /// The recording in progress. The results of these runs are recorded after it.
+    private(set) var recording: Task<Void, Never>?
+
+    /// Adds a start.
+    mutating func add(_ id: TaskID, at now: Milliseconds) { pending[id] = now }
+
+    /// Records that a recording is scheduled.
+    ///
+    /// - Returns: `false` if none is needed.
+    mutating func schedule() -> Bool {
+        guard !pending.isEmpty, !isScheduled else { return false }
+        isScheduled = true
+        return true
+    }
+
+    /// Removes the starts of runs whose results are to be recorded, and returns them in the order of their times.
+    mutating func drain(for ids: [TaskID]) -> [TaskChange] {
+        changes(ids.compactMap { id in pending.removeValue(forKey: id).map { (id, $0) } })
+    }
+
+    /// Removes the scheduled starts, and returns them in the order of their times.
+    mutating func drainScheduled() -> [TaskChange] {
+        isScheduled = false
+        defer { pending = [:] }
+        return changes(pending.map { ($0.key, $0.value) })
+    }
+
+    mutating func begin(_ recording: Task<Void, Never>) { self.recording = recording }
+
+    mutating func end() { recording = nil }
+
+    private func changes(_ starts: [(id: TaskID, at: Milliseconds)]) -> [TaskChange] {
+        starts.sorted { ($0.at, $0.id) < ($1.at, $1.id) }.map { .started($0.id, at: $0.at) }
+    }
+}
