@@ -173,6 +173,8 @@ install: release
 	install -D -m 0644 systemd/dld.socket '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.socket'
 	sed 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' systemd/dld.service \
 		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.service'
+	sed 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' systemd/dld-hook@.service \
+		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/lib/systemd/user/dld-hook@.service'
 	install -D -m 0644 systemd/dld.sysusers.conf '$(DESTDIR)$(PREFIX)/lib/sysusers.d/dld.conf'
 	test -e '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml' \
 		|| install -D -m 0644 config/dld.yaml '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml'

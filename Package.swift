@@ -102,7 +102,7 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "dlctl",
-            dependencies: ["ControlClient", "ControlProtocol", "TaskFiles", "TaskModel", .argumentParser],
+            dependencies: ["CLinux", "ControlClient", "ControlProtocol", "TaskFiles", "TaskModel", .argumentParser],
             swiftSettings: strict),
 
         // Tests mirror the sources.

@@ -8,6 +8,7 @@ extension TaskID: ExpressibleByArgument {
     }
 }
 
+extension TaskKind: ExpressibleByArgument {}
 extension TaskState: ExpressibleByArgument {}
 extension TaskPriority: ExpressibleByArgument {}
 extension ConflictPolicy: ExpressibleByArgument {}

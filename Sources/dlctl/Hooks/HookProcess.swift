@@ -1,0 +1,117 @@
+import CLinux
+import Glibc
+import TaskModel
+
+/// The process of a hook's command for one event.
+struct HookProcess {
+    /// The command, for `/bin/sh`.
+    var command: String
+    /// The variables in addition to those of this program.
+    var variables: [String: String]
+    /// The bytes of standard input.
+    var input: [UInt8]
+    /// The file in which the shell records success, the number of the event, and the lock that the shell holds.
+    var record: (path: String, sequence: Int64, lock: Int32)?
+
+    enum Ending: Equatable {
+        case success
+        /// The command has succeeded, but the shell could not record it.
+        case unrecorded
+        case failure(String)
+    }
+
+    /// The shell runs the command without the lock: what the command leaves behind must not hold it.
+    private static let script = """
+        /bin/sh -c "$1" 3<&-
+        status=$?
+        [ "$status" -eq 0 ] || exit "$status"
+        echo "done $3" >>"$2" || exit 253
+        """
+    private static let unrecorded: Int32 = 253
+    private static let lockDescriptor: Int32 = 3
+
+    /// Runs the command, and waits for its end.
+    func run() -> Ending {
+        let input = linux_memory_file("event")
+        guard input >= 0 else { return .failure("cannot keep its input: \(SystemText.error(errno))") }
+        defer { _ = close(input) }  // nothing is lost with it
+        guard write(to: input), lseek(input, 0, SEEK_SET) == 0 else {
+            return .failure("cannot keep its input: \(SystemText.error(errno))")
+        }
+        var process = pid_t()
+        let code = spawn(&process, input)
+        guard code == 0 else { return .failure("cannot start it: \(SystemText.error(code))") }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0 {
+            guard errno == EINTR else { return .failure("cannot wait for it: \(SystemText.error(errno))") }
+        }
+        let signal = status & 0x7F
+        if signal != 0 { return .failure("signal \(signal) ended it") }
+        let exit = (status >> 8) & 0xFF
+        if exit == 0 { return .success }
+        if record != nil, exit == Self.unrecorded { return .unrecorded }
+        return .failure("it ended with \(exit)")
+    }
+
+    private func write(to descriptor: Int32) -> Bool {
+        var rest = input[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return false }
+        }
+        return true
+    }
+
+    private func spawn(_ process: inout pid_t, _ input: Int32) -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        var code = posix_spawn_file_actions_init(&actions)
+        guard code == 0 else { return code }
+        defer { _ = posix_spawn_file_actions_destroy(&actions) }  // frees memory
+        code = posix_spawn_file_actions_adddup2(&actions, input, 0)
+        guard code == 0 else { return code }
+        if let record {
+            code = posix_spawn_file_actions_adddup2(&actions, record.lock, Self.lockDescriptor)
+            guard code == 0 else { return code }
+        }
+        var arguments = ["/bin/sh", "-c", command]
+        if let record {
+            arguments = ["/bin/sh", "-c", Self.script, "dld-hook", command, record.path, "\(record.sequence)"]
+        }
+        var attributes = posix_spawnattr_t()
+        code = posix_spawnattr_init(&attributes)
+        guard code == 0 else { return code }
+        defer { _ = posix_spawnattr_destroy(&attributes) }  // frees memory
+        code = Self.set(&attributes, ownGroup: record != nil)
+        guard code == 0 else { return code }
+        let inherited = Environment.variables.filter { !$0.key.hasPrefix("DLD_") || $0.key == "DLD_SOCKET" }
+        let environment = inherited.merging(variables) { _, new in new }.map { "\($0.key)=\($0.value)" }
+        return withCStrings(arguments) { arguments in
+            withCStrings(environment) { environment in
+                posix_spawn(&process, "/bin/sh", &actions, &attributes, arguments, environment)
+            }
+        }
+    }
+
+    /// Gives the shell the default signal dispositions, and with a record a process group of its own: a Ctrl-C that ends
+    /// this program must not cut off a command that is then run a second time.
+    private static func set(_ attributes: inout posix_spawnattr_t, ownGroup: Bool) -> Int32 {
+        var signals = sigset_t()
+        guard sigfillset(&signals) == 0 else { return errno }
+        var code = posix_spawnattr_setsigdefault(&attributes, &signals)
+        guard code == 0 else { return code }
+        guard sigemptyset(&signals) == 0 else { return errno }
+        code = posix_spawnattr_setsigmask(&attributes, &signals)
+        guard code == 0 else { return code }
+        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (ownGroup ? POSIX_SPAWN_SETPGROUP : 0)
+        return posix_spawnattr_setflags(&attributes, Int16(flags))
+    }
+
+    private func withCStrings<Value>(
+        _ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Value
+    ) -> Value {
+        var copies: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) }
+        copies.append(nil)
+        defer { for copy in copies { free(copy) } }
+        return body(&copies)
+    }
+}

@@ -1,0 +1,194 @@
+import ControlClient
+import Dispatch
+import Glibc
+import Synchronization
+import TaskModel
+
+/// A runner of a command for each event.
+///
+/// The main thread reads the events, and each job has a thread that runs one command at a time.
+final class HookRunner: Sendable {
+    private struct State {
+        var queue: HookQueue
+        let cursor: HookCursor?
+        /// The numbers of the threads that run no command.
+        var free: [Int]
+        /// Whether the main thread waits for the end of a command.
+        var isWaiting = false
+    }
+
+    private let command: String
+    private let socket: String?
+    private let lock: Int32?
+    private let threads: [DispatchQueue]
+    private let retries: Int
+    private let ended = DispatchSemaphore(value: 0)
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - command: the command, for `/bin/sh`.
+    ///   - position: the event after which the events start.
+    init(
+        _ command: String, jobs: Int, retries: Int, after position: Int64, cursor: sending HookCursor?, socket: String?
+    ) {
+        self.command = command
+        self.retries = retries
+        self.socket = socket
+        lock = cursor?.jobsLock
+        threads = (0..<jobs).map { DispatchQueue(label: "dlctl-hook-\($0)") }
+        state = Mutex(
+            State(
+                queue: HookQueue(jobs: jobs, retries: retries, after: position), cursor: cursor,
+                free: Array((0..<jobs).reversed())))
+    }
+
+    /// Runs the command for each event of `follower`, until it fails.
+    func run(_ follower: EventFollower) throws(Failure) {
+        while true {
+            waitUntil(\.hasRoom)
+            guard let event = try follower.next(until: .never) else { continue }
+            if event.type == .gap {
+                Output.note(
+                    "dlctl: events up to number \(event.sequence) are no longer in the journal; they are skipped")
+                try skip(to: event.sequence, in: follower.journal)
+                continue
+            }
+            state.withLock { state in
+                if state.cursor?.done.contains(event.sequence) == true {
+                    state.queue.skip(event.sequence)
+                } else {
+                    state.queue.add(event)
+                }
+            }
+            start()
+        }
+    }
+
+    private func waitUntil(_ isMet: (HookQueue) -> Bool) {
+        while state.withLock({ state in
+            state.isWaiting = !isMet(state.queue)
+            return state.isWaiting
+        }) { ended.wait() }
+    }
+
+    /// Goes on after a gap, in another journal if the daemon's database was replaced.
+    private func skip(to sequence: Int64, in journal: String?) throws(Failure) {
+        let isReplaced = state.withLock {
+            sequence < $0.queue.lastSeen || ($0.cursor.map { $0.journal != journal } ?? false)
+        }
+        guard isReplaced else { return state.withLock { $0.queue.skip(sequence) } }
+        waitUntil(\.isEmpty)
+        try state.withLock { state throws(Failure) in
+            try state.cursor?.set(position: sequence, journal: journal)
+            state.queue = HookQueue(jobs: threads.count, retries: retries, after: sequence)
+        }
+    }
+
+    /// Starts the commands that may run.
+    private func start() {
+        while let (thread, entry) = next() {
+            threads[thread].async { self.run(entry, on: thread) }
+        }
+    }
+
+    private func next() -> (thread: Int, entry: HookQueue.Entry)? {
+        let result = state.withLock { state -> Result<(thread: Int, entry: HookQueue.Entry)?, Failure> in
+            do throws(Failure) {
+                if let cursor = state.cursor, cursor.isLong {
+                    // A shell that is about to record its success must not write to the file that is replaced.
+                    guard state.queue.isIdle else { return .success(nil) }
+                    try cursor.set(position: state.queue.position, journal: cursor.journal)
+                }
+            } catch {
+                return .failure(error)
+            }
+            guard let thread = state.free.last, let entry = state.queue.next() else { return .success(nil) }
+            state.free.removeLast()
+            return .success((thread, entry))
+        }
+        switch result {
+        case .success(let found): return found
+        case .failure(let failure): end(failure)
+        }
+    }
+
+    // MARK: On a job's thread
+
+    private func run(_ entry: HookQueue.Entry, on thread: Int) {
+        let event = entry.event
+        let output = Output(STDOUT_FILENO)
+        let input = HookInput.json(event, event.id.flatMap(task), output)
+        let path = state.withLock { $0.cursor?.path }
+        var process = HookProcess(
+            command: command, variables: HookInput.variables(event), input: Array((input + "\n").utf8))
+        if let path, let lock { process.record = (path, event.sequence, lock) }
+        let ending = process.run()
+        do throws(Failure) {
+            try finish(entry, ending, input)
+        } catch {
+            end(error)
+        }
+        let isAwaited = state.withLock { state in
+            state.free.append(thread)
+            defer { state.isWaiting = false }
+            return state.isWaiting
+        }
+        if isAwaited { ended.signal() }
+        start()
+    }
+
+    /// Returns the task as it is now; `nil` where it is removed, or the daemon is away.
+    private func task(_ id: TaskID) -> TaskStatus? {
+        guard let client = try? ControlClient(explicit: socket) else { return nil }
+        return (try? client.taskIfKnown(id)) ?? nil
+    }
+
+    private func finish(_ entry: HookQueue.Entry, _ ending: HookProcess.Ending, _ input: String) throws(Failure) {
+        let event = entry.event
+        // The success is recorded before a later event of the task may start.
+        switch ending {
+        case .success: try record(event, isWritten: true)
+        case .unrecorded: try record(event, isWritten: false)
+        case .failure: break
+        }
+        let outcome = state.withLock { state in
+            var isSuccess = true
+            if case .failure = ending { isSuccess = false }
+            return state.queue.ended(event.sequence, isSuccess: isSuccess)
+        }
+        guard case .failure(let reason) = ending else { return }
+        let subject = "dlctl: the command for event \(event.sequence)" + (event.id.map { " of task \($0)" } ?? "")
+        switch outcome {
+        case .done: break
+        case .retry(let seconds):
+            Output.note("\(subject) failed: \(reason); trying again in \(Int(seconds)) s")
+            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) {
+                self.state.withLock { $0.queue.isDue(event) }
+                self.start()
+            }
+        case .givenUp:
+            let file = try state.withLock { state throws(Failure) in
+                let file: String
+                if let cursor = state.cursor {
+                    file = cursor.deadLetters
+                } else {
+                    file = try HookCursor.deadLettersWithoutCursor()
+                }
+                try HookCursor.addDeadLetter(input, to: file)
+                try state.cursor?.add(event.sequence, isWritten: false)
+                return file
+            }
+            Output.note("\(subject) failed: \(reason); given up, and kept in \(file)")
+        }
+    }
+
+    private func record(_ event: TaskEvent, isWritten: Bool) throws(Failure) {
+        try state.withLock { state throws(Failure) in try state.cursor?.add(event.sequence, isWritten: isWritten) }
+    }
+
+    /// Ends the program: without its cursor it must not run commands.
+    private func end(_ failure: Failure) -> Never {
+        failure.report(json: false)
+        exit(failure.status.rawValue)
+    }
+}

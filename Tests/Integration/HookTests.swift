@@ -1,0 +1,145 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// `dlctl events --exec` against a running daemon.
+@Suite("Hooks", .serialized, .timeLimit(Torture.patience))
+struct HookTests {
+    private let place: TemporaryDirectory
+    /// The file to which the commands append a line `SEQUENCE ID EVENT`.
+    private let log: String
+
+    init() throws {
+        place = try TemporaryDirectory()
+        log = place.file("log")
+    }
+
+    private var command: String { "echo \"$DLD_SEQUENCE $DLD_ID $DLD_EVENT\" >>'\(log)'" }
+
+    /// Starts the program that runs a command for each event, with its cursor in `place`.
+    private func hook(_ daemon: DaemonProcess, _ arguments: String..., command: String) throws -> ChildProcess {
+        try ChildProcess(
+            [DaemonProcess.program("dlctl"), "--socket", daemon.socket, "events", "--cursor", "h", "--exec", command]
+                + arguments, environment: ["XDG_STATE_HOME": place.path])
+    }
+
+    private func lines() -> [[String]] {
+        let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+    }
+
+    private func waitForCursor() async throws {
+        try await eventually(that: "the cursor is stored") { exists(place.file("dld/hooks/h")) }
+    }
+
+    @Test("each event runs its command once and in order, whatever is killed: the hook, the daemon or both")
+    func kills() async throws {
+        let count = Torture.isLong ? 10_000 : 300
+        let kills = Torture.isLong ? 50 : 12
+        let server = try ScriptedServer(
+            Dictionary(uniqueKeysWithValues: (0..<count).map { ("/\($0)", [.serve(Resource(size: 100))]) }))
+        let daemon = try await DaemonProcess.started()
+        var random = SeededGenerator(seed: Torture.seed)
+        var hook = try hook(daemon, "--on", "started,completed,failed", "--jobs", "4", command: command)
+        try await waitForCursor()
+        var sent = 0
+        for kill in 1...kills {
+            let next = count * kill / kills
+            let urls = (sent..<next).map { server.url("/\($0)") }
+            let input = try place.write(urls.joined(separator: "\n"), to: "list.txt")
+            #expect(try await daemon.dlctl("add", "--input", input).succeeded)
+            sent = next
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...600, using: &random)))
+            if kill % 3 != 0 { hook.kill(SIGKILL) }
+            if kill % 3 != 1 { try await daemon.kill() }
+            if kill % 3 != 0 { _ = try await hook.wait() }
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...100, using: &random)))
+            if kill % 3 != 1 { try await daemon.start() }
+            if kill % 3 != 0 {
+                hook = try self.hook(daemon, "--on", "started,completed,failed", "--jobs", "4", command: command)
+            }
+        }
+        try await eventually(that: "every download is done", within: .seconds(Torture.isLong ? 600 : 60)) {
+            try daemon.tasks().allSatisfy { $0.state == .completed }
+        }
+        let journal = try await daemon.dlctl(
+            "events", "--on", "started,completed,failed", "--json", "--after", "0")
+        let expected = journal.lines.count
+        try await eventually(that: "every command has run", within: .seconds(Torture.isLong ? 600 : 60)) {
+            lines().count >= expected
+        }
+        let found = lines()
+        #expect(Set(found).count == found.count, "nothing ran twice")
+        #expect(found.filter { $0.last == "completed" }.count == count, "nothing was missed")
+        #expect(found.count == expected)
+        for (id, events) in Dictionary(grouping: found, by: { $0[1] }) {
+            let numbers = events.compactMap { Int($0[0]) }
+            #expect(numbers == numbers.sorted(), "the events of task \(id) are in order")
+            #expect(events.last?.last == "completed")
+        }
+        Torture.note("hooks: \(kills) kills, \(found.count) commands for \(count) downloads")
+    }
+
+    @Test("a command that fails runs again, and is given up into a file that is named")
+    func failures() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))], "/b": [.serve(Resource(size: 100))]])
+        let daemon = try await DaemonProcess.started()
+        let command = "echo \"$DLD_ID\" >>'\(log)'; [ \"$DLD_ID\" -ne 1 ]"
+        let hook = try hook(daemon, "--on", "completed", "--retries", "1", command: command)
+        try await waitForCursor()
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded)
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/b")).succeeded)
+        let kept = place.file("dld/hooks/h.failed")
+        try await eventually(that: "the event is given up") { exists(kept) }
+        try await eventually(that: "the other task's command has run") { lines().contains(["2"]) }
+        #expect(lines().filter { $0 == ["1"] }.count == 2)
+        #expect(hook.standardError.contains(kept), "\(hook.standardError)")
+        #expect(try text(of: kept).contains("\"id\":1"))
+    }
+
+    @Test("a hook is told what it missed of another database, and does not wait for numbers that never come")
+    func otherDatabase() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])
+        let daemon = try await DaemonProcess.started()
+        for _ in 0..<3 { #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded) }
+        let hook = try hook(daemon, "--on", "completed", command: command)
+        try await waitForCursor()
+        try await daemon.terminate()
+        for name in TemporaryDirectory.names(beneath: daemon.stateDirectory) where name.contains("dld.db") {
+            #expect(unlink("\(daemon.stateDirectory)/\(name)") == 0)
+        }
+        try await daemon.start()
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded)
+        try await eventually(that: "the command has run for an event of the new database") { !lines().isEmpty }
+        #expect(lines().map { $0[1] } == ["1"])
+        #expect(hook.standardError.contains("no longer in the journal"), "\(hook.standardError)")
+    }
+
+    @Test("a command has the user's environment, its event and no other descriptor")
+    func inheritance() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])
+        let daemon = try await DaemonProcess.started()
+        let command =
+            "ls /proc/self/fd >'\(log)'; env | grep ^DLD_ | sort >'\(place.file("env"))'; "
+            + "cat >'\(place.file("in"))'; grep ^SigIgn /proc/self/status >'\(place.file("signals"))'"
+        let hook = try hook(daemon, "--on", "completed", command: command)
+        try await waitForCursor()
+        #expect(try await daemon.dlctl("add", "--batch", "b", "--wait", server.url("/a")).succeeded)
+        try await eventually(that: "the command has run") {
+            try text(of: place.file("dld/hooks/h")).contains("done")
+        }
+        // 3 is the directory that ls reads.
+        #expect(lines().flatMap(\.self) == ["0", "1", "2", "3"])
+        let environment = try text(of: place.file("env")).split(separator: "\n").map(String.init)
+        #expect(environment.contains("DLD_ID=1") && environment.contains("DLD_BATCH=b"))
+        #expect(environment.contains("DLD_PATH=\(daemon.path("a"))"))
+        #expect(try text(of: place.file("in")).contains("\"batch\":\"b\""))
+        let ignored =
+            try text(of: place.file("signals")).split(whereSeparator: \.isWhitespace).last.map(String.init) ?? ""
+        // posix_spawn(3) ignores 32 and 33, which the C library uses itself.
+        #expect(UInt64(ignored, radix: 16).map { $0 & 0x7FFF_FFFF } == 0, "\(ignored)")
+        withExtendedLifetime(hook) {}
+    }
+}

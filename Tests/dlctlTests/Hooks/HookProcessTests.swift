@@ -1,0 +1,59 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import dlctl
+
+@Suite("The process of a hook's command")
+struct HookProcessTests {
+    private let place: TemporaryDirectory
+
+    init() throws { place = try TemporaryDirectory() }
+
+    private func run(_ command: String, variables: [String: String] = [:], input: String = "") -> HookProcess.Ending {
+        HookProcess(command: command, variables: variables, input: Array(input.utf8)).run()
+    }
+
+    @Test("the command has the input and the variables, whatever they contain")
+    func told() throws {
+        let odd = "a'b\"c$(touch x)\n`d`"
+        let ending = run(
+            "cat >'\(place.file("in"))'; printf %s \"$DLD_PATH\" >'\(place.file("path"))'",
+            variables: ["DLD_PATH": odd], input: String(repeating: "x", count: 200_000))
+        #expect(ending == .success)
+        #expect(try String(contentsOfFile: place.file("path"), encoding: .utf8) == odd)
+        #expect(try Data(contentsOf: URL(filePath: place.file("in"))).count == 200_000)
+    }
+
+    @Test("a command that does not read its input succeeds, and the end of another one is told")
+    func endings() {
+        #expect(run("true", input: String(repeating: "x", count: 1 << 20)) == .success)
+        #expect(run("exit 3") == .failure("it ended with 3"))
+        #expect(run("kill -KILL $$") == .failure("signal 9 ended it"))
+        #expect(run("no-such-command-at-all 2>/dev/null") == .failure("it ended with 127"))
+    }
+
+    @Test("the shell records a success alone, and a command's background process holds no lock")
+    func recorded() throws {
+        let lock = open(place.file("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        #expect(flock(lock, LOCK_EX) == 0)
+        let record = place.file("cursor")
+        func ending(_ command: String, _ sequence: Int64) -> HookProcess.Ending {
+            HookProcess(command: command, variables: [:], input: [], record: (record, sequence, lock)).run()
+        }
+        #expect(ending("true", 7) == .success)
+        #expect(ending("false", 8) == .failure("it ended with 1"))
+        #expect(ending("sleep 5 >/dev/null 2>&1 &", 9) == .success)
+        #expect(try String(contentsOfFile: record, encoding: .utf8) == "done 7\ndone 9\n")
+        close(lock)
+        let again = open(place.file("lock"), O_RDWR | O_CLOEXEC)
+        #expect(flock(again, LOCK_EX | LOCK_NB) == 0)
+        close(again)
+        try FileManager.default.removeItem(atPath: record)
+        try FileManager.default.createDirectory(atPath: record, withIntermediateDirectories: false)
+        let lock2 = open(place.file("lock"), O_RDWR | O_CLOEXEC)
+        #expect(
+            HookProcess(command: "true", variables: [:], input: [], record: (record, 1, lock2)).run() == .unrecorded)
+        close(lock2)
+    }
+}
