@@ -77,7 +77,9 @@ let package = Package(
         .target(name: "TaskStore", dependencies: ["TaskModel", .grdb, .grdbSQLite], swiftSettings: strict),
         .target(
             name: "TaskQueue",
-            dependencies: ["CLinux", "TaskModel", "TaskFiles", "TaskStore", "Transfer", .logging],
+            dependencies: [
+                "CLinux", "TaskModel", "TaskFiles", "TaskStore", "Transfer", .crypto, .httpTypes, .logging,
+            ],
             swiftSettings: strict),
 
         // The control socket.

@@ -34,6 +34,9 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     /// files that cannot be moved. Reported to administrators only; empty for other users, and `null` from a daemon
     /// that does not report them.
     public var problems: [String]?
+    /// The receivers of events by HTTP. Reported to administrators only; empty for other users, and `null` from a daemon
+    /// that does not report them.
+    public var webhooks: [Webhook]?
 
     /// A pause of all transfers imposed by a window of the schedule.
     public struct SchedulePause: Codable, Sendable, Equatable {
@@ -133,7 +136,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
         downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
         lastEvent: Int64, internalFaults: Int = 0, schedulePause: SchedulePause? = nil, waiting: Waiting? = nil,
-        storage: Storage? = nil, problems: [String]? = nil
+        storage: Storage? = nil, problems: [String]? = nil, webhooks: [Webhook]? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -151,11 +154,12 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         self.waiting = waiting
         self.storage = storage
         self.problems = problems
+        self.webhooks = webhooks
     }
 
     private enum CodingKeys: String, CodingKey {
         case version, pid, uptime, socket, stateDirectory, downloadDirectory, libcurl, tasks, downloadRate, uploadRate
-        case lastEvent, internalFaults, schedulePause, waiting, storage, problems
+        case lastEvent, internalFaults, schedulePause, waiting, storage, problems, webhooks
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -177,5 +181,6 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         try container.encode(waiting, forKey: .waiting)
         try container.encode(storage, forKey: .storage)
         try container.encode(problems, forKey: .problems)
+        try container.encode(webhooks, forKey: .webhooks)
     }
 }

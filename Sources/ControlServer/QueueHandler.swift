@@ -420,7 +420,8 @@ package struct QueueHandler: ControlHandler {
                 }),
             storage: .init(
                 limit: storage.limit, owners: storage.owners.map { .init(owner: $0.owner, bytes: $0.bytes) }),
-            problems: caller.isAdministrator ? await problems() : [])
+            problems: caller.isAdministrator ? await problems() : [],
+            webhooks: caller.isAdministrator ? await queue.webhookStatuses.map(DaemonStatus.Webhook.init) : [])
     }
 
     private static func byName(_ counts: [TaskState: Int]) -> [String: Int] {

@@ -48,6 +48,19 @@ final class SessionMaker: Sendable {
         return manager
     }
 
+    /// Creates a session for webhooks. Their URLs are the administrator's, so the denied networks do not apply.
+    func makeForWebhooks() throws(TransferError) -> SessionManager {
+        var session = base.withLock { $0 }
+        session.cookieStorage = nil
+        session.responseCache = nil
+        session.deniedNetworks = []
+        session.loops = 1
+        // Each sender limits its messages. A receiver that hangs must leave others on its host their connections.
+        session.maximumConnectionsPerHost = nil
+        session.connectionLimits = HostTable()
+        return try SessionManager(configuration: session)
+    }
+
     private func make(
         _ settings: QueueSettings, _ base: SessionConfiguration
     ) throws(TransferError) -> SessionManager {

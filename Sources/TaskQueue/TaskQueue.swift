@@ -15,6 +15,7 @@ package final class TaskQueue: Sendable {
     private let sessions: SessionMaker
     private let rateKeeper: BandwidthController
     private let housekeeper: Housekeeper
+    private let webhooks: WebhookSenders
     let leftoverParts: LeftoverParts
     /// The time before the first task of this process was added.
     private let beginning: Milliseconds
@@ -49,6 +50,10 @@ package final class TaskQueue: Sendable {
         self.passedSources = passedSources
         let housekeeper = Housekeeper(store: store, settings: settings, clock: clock, logger: logger)
         self.housekeeper = housekeeper
+        let webhooks = WebhookSenders(store: store, clock: clock, logger: logger) {
+            [sessions] () throws(TransferError) in try sessions.makeForWebhooks()
+        }
+        self.webhooks = webhooks
         let leftoverParts = LeftoverParts(store: store, settings: settings, clock: clock, logger: logger)
         self.leftoverParts = leftoverParts
         let scheduler = Scheduler(
@@ -59,6 +64,7 @@ package final class TaskQueue: Sendable {
                 Task {
                     await hub.notify()
                     await housekeeper.notify()
+                    await webhooks.notify()
                 }
             },
             downloadsEnded: { places in Task { await leftoverParts.enqueue(places) } })
@@ -86,6 +92,7 @@ package final class TaskQueue: Sendable {
         await scheduler.apply(settings, manager: manager)
         await rateKeeper.apply(settings)
         await housekeeper.apply(settings)
+        await webhooks.apply(settings.webhooks, isSessionNew: manager != nil)
         await leftoverParts.apply(settings)
         await changed()
         await scheduler.quotaChanged()
@@ -125,6 +132,7 @@ package final class TaskQueue: Sendable {
             try await self?.removeExpired(ids)
         }
         await leftoverParts.start()
+        await webhooks.apply(settings.webhooks, isSessionNew: true)
     }
 
     /// Ends all runs and writes their progress, without counting attempts.
@@ -133,7 +141,14 @@ package final class TaskQueue: Sendable {
         await rateKeeper.stop()
         await housekeeper.stop()
         await leftoverParts.stop()
+        await webhooks.stop()
         await scheduler.stop()
+    }
+
+    // MARK: Webhooks
+
+    package var webhookStatuses: [WebhookStatus] {
+        get async { await webhooks.statuses }
     }
 
     // MARK: Rates
@@ -260,6 +275,7 @@ package final class TaskQueue: Sendable {
             await hub.notify()
             await housekeeper.notify()
         }
+        Task { await webhooks.notify() }
     }
 
     // MARK: Queries

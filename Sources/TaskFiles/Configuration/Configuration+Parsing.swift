@@ -24,10 +24,10 @@ extension Configuration {
             let files = NamedFiles(readFile)
             let directory = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? ""
             for section in sections.values {
-                if section.name == "watch" {
-                    readWatches(section, baseDirectory: directory.isEmpty ? "/" : directory, files)
-                } else {
-                    read(section)
+                switch section.name {
+                case "watch": readWatches(section, baseDirectory: directory.isEmpty ? "/" : directory, files)
+                case "notify": readWebhooks(section, baseDirectory: directory, files)
+                default: read(section)
                 }
             }
         }

@@ -22,6 +22,8 @@ package struct Configuration: Sendable, Equatable {
     package var events = Events()
     /// The watched directories; no two entries have the same directory.
     package var watch: [Watch] = []
+    /// The receivers of events by HTTP; no two entries have the same URL and batch.
+    package var notify: [Webhook] = []
     package var control = Control()
     package var log = Log()
 
@@ -219,6 +221,8 @@ package struct Configuration: Sendable, Equatable {
         package static let hosts = 10_000
         /// The maximum number of directories in ``watch``; each takes a thread and a kernel descriptor.
         package static let watches = 64
+        /// The maximum number of receivers in ``notify``.
+        package static let webhooks = 32
         package static let tasksPerOwner = 1...1_000_000_000
         /// The maximum number of windows in ``schedule``.
         package static let windows = 1_000

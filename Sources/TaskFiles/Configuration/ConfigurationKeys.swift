@@ -3,7 +3,7 @@ enum ConfigurationKeys {
     static let top = KeyTable(
         [
             "downloads", "uploads", "limits", "retry", "timeouts", "disk", "tls", "network", "hosts", "schedule",
-            "queues", "watch", "history", "events", "control", "log",
+            "queues", "watch", "history", "events", "notify", "control", "log",
         ],
         notCarriedOut: ["metrics"])
     static let downloads = KeyTable(["directory", "roots", "on-conflict", "layout"])
@@ -25,6 +25,7 @@ enum ConfigurationKeys {
     static let window = KeyTable(["days", "from", "to", "download-rate", "upload-rate", "pause"])
     static let kept = KeyTable(["age", "count"])
     static let watch = KeyTable(["directory", "defaults"])
+    static let webhook = KeyTable(["url", "on", "batch", "headers", "secret"])
     static let control = KeyTable(["socket", "mode", "group", "admin-group"])
     static let log = KeyTable(["level"])
 }

@@ -40,6 +40,8 @@ package struct QueueSettings: Sendable, Equatable {
     package var eventAge: Milliseconds
     /// The maximum number of journal events that are kept.
     package var eventCount: Int
+    /// The receivers of events by HTTP.
+    package var webhooks: [Webhook]
     package var retry: RetryPolicy
     /// The stall time-out of an attempt: the time without a byte, in milliseconds.
     package var stallTimeout: Milliseconds
@@ -90,6 +92,7 @@ package struct QueueSettings: Sendable, Equatable {
         historyCount = configuration.history.count
         eventAge = configuration.events.age
         eventCount = configuration.events.count
+        webhooks = configuration.notify
         retry = RetryPolicy(
             attempts: configuration.retry.attempts, baseDelay: configuration.retry.baseDelay,
             maximumDelay: configuration.retry.maxDelay)

@@ -22,6 +22,7 @@ enum Schema {
         migrator.registerMigration("v10", foreignKeyChecks: .immediate, migrate: createOwnerRecords)
         migrator.registerMigration("v11", foreignKeyChecks: .immediate, migrate: createPastBytes)
         migrator.registerMigration("v12", foreignKeyChecks: .immediate, migrate: createEventFacts)
+        migrator.registerMigration("v13", foreignKeyChecks: .immediate, migrate: createWebhooks)
         return migrator
     }
 

@@ -46,6 +46,8 @@ struct Status: DaemonCommand {
             ("socket", status.socket),
             ("libcurl", status.libcurl),
         ]
+        facts += WebhookLines.lines(status.webhooks ?? [], now: now, clock: clock).enumerated()
+            .map { ($0 == 0 ? "webhooks" : "", $1) }
         facts += (status.problems ?? []).enumerated().map { ($0 == 0 ? "problems" : "", $1) }
         if status.internalFaults > 0 {
             facts.append(

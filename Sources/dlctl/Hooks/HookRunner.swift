@@ -9,7 +9,7 @@ import TaskModel
 /// The main thread reads the events, and each job has a thread that runs one command at a time.
 final class HookRunner: Sendable {
     private struct State {
-        var queue: HookQueue
+        var queue: EventLanes
         let cursor: HookCursor?
         /// The numbers of the threads that run no command.
         var free: [Int]
@@ -38,7 +38,7 @@ final class HookRunner: Sendable {
         threads = (0..<jobs).map { DispatchQueue(label: "dlctl-hook-\($0)") }
         state = Mutex(
             State(
-                queue: HookQueue(jobs: jobs, retries: retries, after: position), cursor: cursor,
+                queue: EventLanes(jobs: jobs, retries: retries, after: position), cursor: cursor,
                 free: Array((0..<jobs).reversed())))
     }
 
@@ -64,7 +64,7 @@ final class HookRunner: Sendable {
         }
     }
 
-    private func waitUntil(_ isMet: (HookQueue) -> Bool) {
+    private func waitUntil(_ isMet: (EventLanes) -> Bool) {
         while state.withLock({ state in
             state.isWaiting = !isMet(state.queue)
             return state.isWaiting
@@ -80,7 +80,7 @@ final class HookRunner: Sendable {
         waitUntil(\.isEmpty)
         try state.withLock { state throws(Failure) in
             try state.cursor?.set(position: sequence, journal: journal)
-            state.queue = HookQueue(jobs: threads.count, retries: retries, after: sequence)
+            state.queue = EventLanes(jobs: threads.count, retries: retries, after: sequence)
         }
     }
 
@@ -91,8 +91,8 @@ final class HookRunner: Sendable {
         }
     }
 
-    private func next() -> (thread: Int, entry: HookQueue.Entry)? {
-        let result = state.withLock { state -> Result<(thread: Int, entry: HookQueue.Entry)?, Failure> in
+    private func next() -> (thread: Int, entry: EventLanes.Entry)? {
+        let result = state.withLock { state -> Result<(thread: Int, entry: EventLanes.Entry)?, Failure> in
             do throws(Failure) {
                 if let cursor = state.cursor, cursor.isLong {
                     // A shell that is about to record its success must not write to the file that is replaced.
@@ -114,7 +114,7 @@ final class HookRunner: Sendable {
 
     // MARK: On a job's thread
 
-    private func run(_ entry: HookQueue.Entry, on thread: Int) {
+    private func run(_ entry: EventLanes.Entry, on thread: Int) {
         let event = entry.event
         let output = Output(STDOUT_FILENO)
         let input = HookInput.json(event, event.id.flatMap(task), output)
@@ -143,7 +143,7 @@ final class HookRunner: Sendable {
         return (try? client.taskIfKnown(id)) ?? nil
     }
 
-    private func finish(_ entry: HookQueue.Entry, _ ending: HookProcess.Ending, _ input: String) throws(Failure) {
+    private func finish(_ entry: EventLanes.Entry, _ ending: HookProcess.Ending, _ input: String) throws(Failure) {
         let event = entry.event
         // The success is recorded before a later event of the task may start.
         switch ending {

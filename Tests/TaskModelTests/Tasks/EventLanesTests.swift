@@ -1,18 +1,16 @@
 import TaskModel
 import Testing
 
-@testable import dlctl
-
-@Suite("The queue of a hook's events")
-struct HookQueueTests {
+@Suite("The lanes of events")
+struct EventLanesTests {
     private func event(_ sequence: Int64, task: Int64?, batch: String? = nil) -> TaskEvent {
         var event = TaskEvent(sequence: sequence, at: 0, type: .completed, id: task.map { TaskID($0) })
         event.batch = batch
         return event
     }
 
-    private func queue(jobs: Int = 2, retries: Int = 1, _ events: [TaskEvent]) -> HookQueue {
-        var queue = HookQueue(jobs: jobs, retries: retries, after: 10)
+    private func queue(jobs: Int = 2, retries: Int = 1, _ events: [TaskEvent]) -> EventLanes {
+        var queue = EventLanes(jobs: jobs, retries: retries, after: 10)
         for event in events { queue.add(event) }
         return queue
     }
@@ -52,7 +50,7 @@ struct HookQueueTests {
         #expect(queue.next() == nil, "the task waits")
         #expect(queue.position == 10)
         queue.isDue(event(11, task: 1))
-        #expect(queue.next() == HookQueue.Entry(event: event(11, task: 1), failures: 1))
+        #expect(queue.next() == EventLanes.Entry(event: event(11, task: 1), failures: 1))
         #expect(queue.ended(11, isSuccess: false) == .givenUp)
         #expect(queue.next()?.event.sequence == 12)
     }
@@ -92,7 +90,7 @@ struct HookQueueTests {
             number += 1
             queue.add(event(number, task: number))
         }
-        #expect(number - 10 == HookQueue.capacity)
+        #expect(number - 10 == EventLanes.capacity)
         _ = queue.next()
         #expect(!queue.hasRoom, "an event whose command runs counts")
         _ = queue.ended(11, isSuccess: true)

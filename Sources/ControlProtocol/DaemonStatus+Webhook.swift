@@ -1,0 +1,82 @@
+public import TaskModel
+
+extension DaemonStatus {
+    /// The state of a receiver of events by HTTP.
+    public struct Webhook: Codable, Sendable, Equatable {
+        /// The scheme, host and port of the URL. The rest may be secret.
+        public var origin: String
+        /// The types of events that are sent, sorted.
+        public var types: [TaskEvent.Kind]
+        /// The batch whose events are sent; `null` for all events.
+        public var batch: String?
+        /// The number of events that wait to be sent, at most ``EventLanes/capacity``; the rest waits in the journal.
+        public var waiting: Int
+        /// The number of events that the receiver has accepted since the start of the daemon, or the last change of
+        /// its webhooks.
+        public var delivered: Int
+        /// The last failure; `null` once the receiver has accepted an event after it.
+        public var failure: Failure?
+        /// The number of events that were given up, since the webhook is configured.
+        public var givenUp: Int
+        /// The last event that was given up; `null` if there is none.
+        public var lastGivenUp: GivenUp?
+
+        /// A failure to send an event.
+        public struct Failure: Codable, Sendable, Equatable {
+            /// The time of the first failure since the last success, in milliseconds since 1970.
+            public var since: Milliseconds
+            public var message: String
+            public var nextAttempt: Milliseconds
+
+            public init(since: Milliseconds, message: String, nextAttempt: Milliseconds) {
+                self.since = since
+                self.message = message
+                self.nextAttempt = nextAttempt
+            }
+        }
+
+        /// An event that was given up.
+        public struct GivenUp: Codable, Sendable, Equatable {
+            public var sequence: Int64
+            /// The time at which it was given up, in milliseconds since 1970.
+            public var at: Milliseconds
+            public var message: String
+
+            public init(sequence: Int64, at: Milliseconds, message: String) {
+                self.sequence = sequence
+                self.at = at
+                self.message = message
+            }
+        }
+
+        public init(
+            origin: String, types: Set<TaskEvent.Kind>, batch: String?, waiting: Int, delivered: Int,
+            failure: Failure?, givenUp: Int, lastGivenUp: GivenUp?
+        ) {
+            self.origin = origin
+            self.types = types.sorted { $0.rawValue < $1.rawValue }
+            self.batch = batch
+            self.waiting = waiting
+            self.delivered = delivered
+            self.failure = failure
+            self.givenUp = givenUp
+            self.lastGivenUp = lastGivenUp
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case origin, types, batch, waiting, delivered, failure, givenUp, lastGivenUp
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(origin, forKey: .origin)
+            try container.encode(types, forKey: .types)
+            try container.encode(batch, forKey: .batch)
+            try container.encode(waiting, forKey: .waiting)
+            try container.encode(delivered, forKey: .delivered)
+            try container.encode(failure, forKey: .failure)
+            try container.encode(givenUp, forKey: .givenUp)
+            try container.encode(lastGivenUp, forKey: .lastGivenUp)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package import TaskModel
+
+/// A receiver of events by HTTP: each event is sent to it as JSON by POST.
+package struct Webhook: Sendable, Equatable {
+    /// The URL, with its secrets; the scheme is `http` or `https`.
+    package var url: String
+    /// The types of events to send.
+    package var types: Set<TaskEvent.Kind> = [.completed, .failed]
+    /// The batch whose events are sent; `nil` for all events.
+    package var batch: String?
+    /// Additional header lines (`Name: value`).
+    package var headers: [String] = []
+    /// The key of the signature; `nil` for messages without one.
+    package var secret: String?
+
+    package init(url: String) { self.url = url }
+
+    /// The filter that selects its events.
+    package var filter: EventFilter { EventFilter(types: types, batch: batch) }
+}
+
+/// A type of event that can be sent: all that are in the journal.
+private enum SentType {
+    static let all = TaskEvent.Kind.allCases.filter(\.isRecorded)
+    static let expectation = "one of \(all.map(\.rawValue).joined(separator: ", "))"
+}
+
+extension Configuration {
+    /// Parses the section `notify`.
+    mutating func readWebhooks(_ section: YAMLValue, baseDirectory: String, _ files: NamedFiles) {
+        let expected = "a list of receivers, such as [{url: https://hooks.example.org/dld, on: [completed, failed]}]"
+        guard let values = section.list(expected) else { return }
+        guard values.count <= Bound.webhooks else {
+            return section.report("contains more than \(Bound.webhooks) receivers")
+        }
+        for value in values {
+            guard let webhook = Self.webhook(value, baseDirectory: baseDirectory, files) else { continue }
+            guard !notify.contains(where: { $0.url == webhook.url && $0.batch == webhook.batch }) else {
+                value.reportEntry("has the same `url` and `batch` as an earlier one")
+                continue
+            }
+            notify.append(webhook)
+        }
+    }
+
+    private static func webhook(_ value: YAMLValue, baseDirectory: String, _ files: NamedFiles) -> Webhook? {
+        guard let values = value.mapping(ConfigurationKeys.webhook, "a mapping with a url") else { return nil }
+        guard let url = values["url"] else {
+            value.reportEntry("has no `url`")
+            return nil
+        }
+        guard let text = url.text("a URL such as https://hooks.example.org/dld") else { return nil }
+        var webhook = Webhook(url: text)
+        for value in values.values {
+            switch value.name {
+            case "url": check(webhook, at: value)
+            case "on": webhook.types = types(value)
+            case "batch": webhook.batch = value.text("the name of a batch")
+            case "headers":
+                let lines = value.shape == .list ? value.list("a list of header lines") ?? [] : [value]
+                webhook.headers = lines.flatMap { line in
+                    secret(line, "a header line such as 'Authorization: Bearer …'", baseDirectory, files)
+                        .map(SecretText.lines) ?? []
+                }
+                check(webhook, at: value)
+            default:
+                webhook.secret = secret(value, "the key of the signature", baseDirectory, files)
+                    .map(SecretText.password)
+                if webhook.secret?.isEmpty == true { value.report("is empty") }
+            }
+        }
+        return webhook
+    }
+
+    private static func types(_ value: YAMLValue) -> Set<TaskEvent.Kind> {
+        let values = value.shape == .list ? value.list("a list of event types") ?? [] : [value]
+        let types = values.compactMap { value in
+            value.parse(SentType.expectation) { text in SentType.all.first { $0.rawValue == text } }
+        }
+        if values.isEmpty { value.report("names no type of event; omit it for completed and failed") }
+        return Set(types)
+    }
+
+    /// Reports an invalid URL or header at `value`. The rules are those of a task.
+    private static func check(_ webhook: Webhook, at value: YAMLValue) {
+        var task = TaskSpecification(kind: .upload, url: webhook.url)
+        task.file = "/"
+        task.headers = webhook.headers
+        do {
+            try task.check()
+            guard try TaskAddress(parsing: webhook.url).isHTTP else {
+                if value.name == "url" { value.report("must begin with http:// or https://") }
+                return
+            }
+        } catch {
+            // An invalid URL is reported once, at the URL.
+            if value.name == "url" || error.field != "url" {
+                value.reportBare("`\(value.name)`: \(error.message)", code: error.code)
+            }
+        }
+    }
+
+    /// Returns a text, or for `@FILE` the contents of the file, whose path is relative to the configuration's directory.
+    private static func secret(
+        _ value: YAMLValue, _ expected: String, _ baseDirectory: String, _ files: NamedFiles
+    ) -> String? {
+        guard let text = value.text(expected) else { return nil }
+        guard text.hasPrefix("@") else { return text }
+        let path = String(text.dropFirst())
+        guard !path.isEmpty, path != "-" else {
+            value.report("names no file; write @ and the path of the file")
+            return nil
+        }
+        switch files.text(path.hasPrefix("/") ? path : baseDirectory + "/" + path, limit: SecretText.Limit.headers) {
+        case .success(let text): return text
+        case .failure(let error):
+            value.reportBare("`\(value.name)`: \(error.reason)")
+            return nil
+        }
+    }
+}

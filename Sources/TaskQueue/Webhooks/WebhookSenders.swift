@@ -1,0 +1,76 @@
+import Crypto
+import Logging
+import TaskFiles
+import TaskModel
+import TaskStore
+import Transfer
+
+/// The senders of all configured webhooks.
+actor WebhookSenders {
+    private let store: TaskStore
+    private let clock: QueueClock
+    private let logger: Logger
+    private let makeManager: @Sendable () throws(TransferError) -> SessionManager
+    private var webhooks: [Webhook] = []
+    private var senders: [WebhookSender] = []
+
+    /// - Parameter makeManager: returns a session for the messages.
+    init(
+        store: TaskStore, clock: QueueClock, logger: Logger,
+        makeManager: @escaping @Sendable () throws(TransferError) -> SessionManager
+    ) {
+        self.store = store
+        self.clock = clock
+        self.logger = logger
+        self.makeManager = makeManager
+    }
+
+    /// Starts the senders of `webhooks` in place of those that run.
+    ///
+    /// - Parameter isSessionNew: whether the senders need a new session.
+    func apply(_ webhooks: [Webhook], isSessionNew: Bool) async {
+        let isUnchanged = webhooks == self.webhooks && (!isSessionNew || webhooks.isEmpty)
+        guard !isUnchanged else { return }
+        self.webhooks = webhooks
+        await stop()
+        do {
+            let names = webhooks.map(Self.name)
+            let records = try await store.openWebhooks(names)
+            guard !webhooks.isEmpty else { return }
+            let manager = try makeManager()
+            senders = zip(webhooks, names).map { webhook, name in
+                WebhookSender(
+                    webhook, name: name, record: records[name] ?? WebhookRecord(position: .max), store: store,
+                    manager: manager, clock: clock, logger: logger)
+            }
+            await notify()
+        } catch {
+            logger.error("cannot start the webhooks", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Lets the senders read on after the journal has grown.
+    func notify() async {
+        for sender in senders { await sender.notify() }
+    }
+
+    func stop() async {
+        let stopped = senders
+        senders = []
+        for sender in stopped { await sender.stop() }
+    }
+
+    var statuses: [WebhookStatus] {
+        get async {
+            var statuses: [WebhookStatus] = []
+            for sender in senders { statuses.append(await sender.status) }
+            return statuses
+        }
+    }
+
+    /// Returns the name of a webhook in the store, which does not reveal its URL.
+    private static func name(_ webhook: Webhook) -> String {
+        let digest = SHA256.hash(data: Array("\(webhook.url)\n\(webhook.batch ?? "")".utf8))
+        return digest.prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}

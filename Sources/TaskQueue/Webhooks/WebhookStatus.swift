@@ -1,0 +1,35 @@
+package import TaskModel
+
+/// What an administrator is told of a webhook.
+package struct WebhookStatus: Sendable, Equatable {
+    /// The scheme, host and port of the URL. The rest may be secret.
+    package var origin: String
+    package var types: Set<TaskEvent.Kind>
+    package var batch: String?
+    /// The number of events that wait to be sent, at most ``EventLanes/capacity``.
+    package var waiting: Int
+    /// The number of events that the receiver has accepted since the start of the daemon, or the last change of its
+    /// configuration.
+    package var delivered: Int
+    /// The last failure; `nil` once the receiver has accepted an event after it.
+    package var failure: Failure?
+    /// The number of events that were given up.
+    package var givenUpCount: Int
+    package var lastGivenUp: GivenUp?
+
+    /// A failure to send an event.
+    package struct Failure: Sendable, Equatable {
+        /// The time of the first failure since the last success, in milliseconds since 1970.
+        package var since: Milliseconds
+        package var message: String
+        package var nextAttempt: Milliseconds
+    }
+
+    /// An event that was given up.
+    package struct GivenUp: Sendable, Equatable {
+        package var sequence: Int64
+        /// The time at which it was given up, in milliseconds since 1970.
+        package var at: Milliseconds
+        package var message: String
+    }
+}
