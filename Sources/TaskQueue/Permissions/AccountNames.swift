@@ -4,7 +4,7 @@ import TaskModel
 
 /// A look-up of system accounts (getpwuid(3)). Each name is looked up once per process, since the lookup may query
 /// another machine.
-enum AccountNames {
+package enum AccountNames {
     /// The maximum number of cached names.
     private static let limit = 4_096
     private static let known = Mutex<[UInt32: String?]>([:])
@@ -59,7 +59,7 @@ enum AccountNames {
     }
 
     /// Returns the groups of the account, its primary group first (getgrouplist(3)).
-    static func groups(of uid: UInt32) -> [UInt32] {
+    package static func groups(of uid: UInt32) -> [UInt32] {
         guard let account = account(of: uid) else { return [] }
         var count: Int32 = 64
         while count <= 65_536 {

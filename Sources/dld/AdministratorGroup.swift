@@ -1,0 +1,70 @@
+import ControlServer
+import Dispatch
+import Synchronization
+import TaskQueue
+
+/// The members of `control.admin-group`: processes that the kernel says are in the group, and users whom the system's
+/// databases list as members or whose primary group it is.
+///
+/// The databases are read anew when an answer is older than ``lifetime``, so that a change of the group needs no reload.
+/// They may be on the network: the lookup runs on a thread of its own, and after ``patience`` the last answer is used.
+final class AdministratorGroup: Sendable {
+    let gid: UInt32
+    /// The time for which an answer is used.
+    static let lifetime: Duration = .seconds(5)
+    /// The longest wait for a lookup.
+    private static let patience: DispatchTimeInterval = .milliseconds(200)
+    /// The number of users whose answers are kept.
+    private static let capacity = 4_096
+
+    private struct Answer {
+        var isMember = false
+        /// The time of the answer; `nil` before the first one.
+        var at: ContinuousClock.Instant?
+        var isLookingUp = false
+    }
+
+    private let answers = Mutex<[UInt32: Answer]>([:])
+    private let lookUp: @Sendable (_ uid: UInt32) -> Bool
+    private let threads = DispatchQueue(label: "dld-groups", attributes: .concurrent)
+
+    private let now: @Sendable () -> ContinuousClock.Instant
+
+    /// - Parameters:
+    ///   - lookUp: returns whether the system's databases have a user as a member.
+    ///   - now: returns the time.
+    init(
+        gid: UInt32, lookUp: (@Sendable (_ uid: UInt32) -> Bool)? = nil,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.gid = gid
+        self.now = now
+        self.lookUp = lookUp ?? { AccountNames.groups(of: $0).contains(gid) }
+    }
+
+    func contains(_ peer: Peer) -> Bool {
+        if peer.groups.contains(gid) { return true }
+        let uid = peer.uid
+        let now = now()
+        let (known, isFirst) = answers.withLock { answers in
+            if answers.count >= Self.capacity { answers = answers.filter { $0.value.isLookingUp } }
+            var answer = answers[uid] ?? Answer()
+            if let at = answer.at, now - at < Self.lifetime { return (Bool?.some(answer.isMember), false) }
+            let isFirst = !answer.isLookingUp && answers.count < Self.capacity
+            answer.isLookingUp = answer.isLookingUp || isFirst
+            if isFirst { answers[uid] = answer }
+            return (nil, isFirst)
+        }
+        if let known { return known }
+        if isFirst {
+            let done = DispatchSemaphore(value: 0)
+            threads.async { [self] in
+                let isMember = lookUp(uid)
+                answers.withLock { $0[uid] = Answer(isMember: isMember, at: now) }
+                done.signal()
+            }
+            _ = done.wait(timeout: .now() + Self.patience)  // after a time-out the last answer is used
+        }
+        return answers.withLock { $0[uid]?.isMember } ?? false
+    }
+}
