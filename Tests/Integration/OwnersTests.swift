@@ -43,6 +43,29 @@ struct OwnersTests {
         #expect(running.count == 4, "as many as there are slots: its share of what is urgent is among them")
     }
 
+    @Test("A31: no more tasks of one owner run than the limit, urgent ones included, and another's run beside them")
+    func activePerOwner() async throws {
+        let slow = Resource(size: 4 * mebibyte, seed: 3)
+        let server = try ScriptedServer([
+            "/slow": [.drip(slow, bytesPerSecond: 20_000)], "/quick": [.serve(Resource(size: 1_000))],
+        ])
+        let daemon = try await daemon("limits: {active-tasks: 8, active-tasks-per-owner: 2, connections-per-task: 1}\n")
+        let input = try daemon.directory.write(
+            String(repeating: server.url("/slow") + "\n", count: 10), to: "list.txt")
+        #expect(chmod(input, 0o644) == 0)
+        #expect(try await dlctl(Self.one, daemon, "add", "--input", input).succeeded)
+        #expect(try await dlctl(Self.one, daemon, "add", "--now", server.url("/slow")).succeeded)
+        try await eventually(that: "two run") { try daemon.tasks().filter { ($0.rate ?? 0) > 0 }.count == 2 }
+        #expect(try await dlctl(Self.other, daemon, "add", "--wait", server.url("/quick")).succeeded)
+        let active = try daemon.tasks().filter { $0.state == .active }
+        #expect(active.count == 2 && active.allSatisfy { $0.owner == Self.one })
+        #expect(try await dlctl(Self.one, daemon, "cancel", "\(active[0].id)").succeeded)
+        try await eventually(that: "the next one takes its place") {
+            let now = try daemon.tasks().filter { $0.state == .active }
+            return now.count == 2 && now != active
+        }
+    }
+
     @Test("A31: the history and the events of one are his own, however much another has")
     func history() async throws {
         let server = try ScriptedServer(["/f": [.serve(Resource(size: 10))]])

@@ -89,6 +89,7 @@ extension Configuration {
         case "download-rate": limits.downloadRate = value.rate()
         case "upload-rate": limits.uploadRate = value.rate()
         case "tasks-per-batch": limits.tasksPerBatch = value.integer(in: Bound.tasksPerOwner)
+        case "active-tasks-per-owner": limits.activeTasksPerOwner = value.integer(in: Bound.activeTasks)
         case "bytes-per-owner": limits.bytesPerOwner = value.size(from: 1)
         case "records-per-owner": set(\.limits.recordsPerOwner, value.size(from: 1))
         default: set(\.limits.tasksPerOwner, value.integer(in: Bound.tasksPerOwner))

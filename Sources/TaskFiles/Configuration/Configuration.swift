@@ -106,6 +106,8 @@ package struct Configuration: Sendable, Equatable {
 
     package struct Limits: Sendable, Equatable {
         package var activeTasks = 16
+        /// The maximum number of running tasks of one owner; `nil` for no limit.
+        package var activeTasksPerOwner: Int?
         package var connectionsPerTask = ConnectionCount.auto
         package var connectionsPerHost = 16
         /// The limit for all downloads together, in bytes per second.

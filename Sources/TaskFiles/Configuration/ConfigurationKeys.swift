@@ -11,8 +11,7 @@ enum ConfigurationKeys {
     static let limits = KeyTable(
         [
             "active-tasks", "connections-per-task", "connections-per-host", "download-rate", "upload-rate",
-            "tasks-per-owner", "tasks-per-batch", "bytes-per-owner",
-            "records-per-owner",
+            "tasks-per-owner", "tasks-per-batch", "active-tasks-per-owner", "bytes-per-owner", "records-per-owner",
         ])
     static let retry = KeyTable(["attempts", "base-delay", "max-delay"])
     static let timeouts = KeyTable(["connect", "stall"])

@@ -13,6 +13,8 @@ import Transfer
 /// declares all tasks urgent would block everyone else.
 struct SlotTable {
     var activeTasks: Int
+    /// The maximum number of running tasks of one owner; `nil` for no limit.
+    var activeTasksPerOwner: Int?
     /// The factor that limits the total of running tasks, silent ones included: this many times the number of slots.
     static let lendingFactor = 16
     /// The divisor that yields the maximum number of urgent tasks per owner from the number of slots.
@@ -34,23 +36,34 @@ struct SlotTable {
     private var silent = 0
     /// The running tasks that did not wait for a slot.
     private var beyond = 0
+    /// The number of running tasks by owner.
+    private var owners: [UInt32: Int] = [:]
     /// The number of running urgent tasks by owner.
     private var urgent: [UInt32: Int] = [:]
 
-    init(activeTasks: Int) {
+    init(activeTasks: Int, activeTasksPerOwner: Int? = nil) {
         self.activeTasks = activeTasks
+        self.activeTasksPerOwner = activeTasksPerOwner
     }
 
     /// Applies new settings.
     ///
     /// - Parameter connections: Returns the maximum number of concurrent connections to a host.
-    mutating func apply(activeTasks: Int, connections: (_ host: String) -> Int) {
+    mutating func apply(
+        activeTasks: Int, activeTasksPerOwner: Int? = nil, connections: (_ host: String) -> Int
+    ) {
         self.activeTasks = activeTasks
+        self.activeTasksPerOwner = activeTasksPerOwner
         for (fingerprint, host) in hosts { hosts[fingerprint]?.limit = host.name.map(connections) }
     }
 
     /// Whether a task of at least one host may start.
     var hasRoom: Bool { running - silent - beyond < activeTasks && isBounded }
+
+    /// Whether one more task of an owner may run.
+    func hasRoom(for owner: UInt32) -> Bool {
+        activeTasksPerOwner.map { owners[owner, default: 0] < $0 } ?? true
+    }
 
     /// The maximum number of concurrent urgent tasks per owner.
     var urgentPerOwner: Int { max(1, activeTasks / Self.urgentPart) }
@@ -90,11 +103,13 @@ struct SlotTable {
     /// Records the start of a task.
     ///
     /// - Parameters:
+    ///   - owner: the owner of the task.
     ///   - isBeyond: Whether the task waits for no slot.
-    ///   - owner: the owner of an urgent task; `nil` for other tasks.
-    mutating func start(_ host: Int64, beyond isBeyond: Bool = false, urgentOf owner: UInt32? = nil) {
+    ///   - isUrgent: Whether the task is urgent.
+    mutating func start(_ host: Int64, of owner: UInt32, beyond isBeyond: Bool = false, isUrgent: Bool = false) {
         running += 1
-        if let owner { urgent[owner, default: 0] += 1 }
+        owners[owner, default: 0] += 1
+        if isUrgent { urgent[owner, default: 0] += 1 }
         if isBeyond { beyond += 1 }
         hosts[host, default: Host()].running += 1
     }
@@ -126,8 +141,11 @@ struct SlotTable {
         hosts[host, default: Host()].silent += isSilent ? 1 : -1
     }
 
-    mutating func end(_ host: Int64, wasSilent: Bool, beyond wasBeyond: Bool = false, urgentOf owner: UInt32? = nil) {
-        if let owner, let count = urgent[owner] { urgent[owner] = count > 1 ? count - 1 : nil }
+    mutating func end(
+        _ host: Int64, of owner: UInt32, wasSilent: Bool, beyond wasBeyond: Bool = false, wasUrgent: Bool = false
+    ) {
+        if let count = owners[owner] { owners[owner] = count > 1 ? count - 1 : nil }
+        if wasUrgent, let count = urgent[owner] { urgent[owner] = count > 1 ? count - 1 : nil }
         if wasSilent { setSilent(false, host) }
         running -= 1
         if wasBeyond { beyond -= 1 }

@@ -58,7 +58,8 @@ struct TaskChooser {
     init(store: TaskStore, settings: QueueSettings) {
         self.store = store
         self.settings = settings
-        slots = SlotTable(activeTasks: settings.activeTasks)
+        slots = SlotTable(
+            activeTasks: settings.activeTasks, activeTasksPerOwner: settings.activeTasksPerOwner)
         gate = HostAvailability(policy: settings.retry)
         owners = FairShare(credit: settings.activeTasks)
         groups = FairShare(credit: settings.activeTasks)
@@ -72,7 +73,9 @@ struct TaskChooser {
 
     mutating func apply(_ settings: QueueSettings) {
         self.settings = settings
-        slots.apply(activeTasks: settings.activeTasks) { settings.connections(ofHost: $0) }
+        slots.apply(activeTasks: settings.activeTasks, activeTasksPerOwner: settings.activeTasksPerOwner) {
+            settings.connections(ofHost: $0)
+        }
         gate.apply(settings.retry)
         owners.credit = settings.activeTasks
         groups.credit = settings.activeTasks
@@ -140,7 +143,9 @@ struct TaskChooser {
             let (slots, gate, unreadable, hasRoom) = (slots, gate, unreadable, slots.hasRoom)
             let isUrgent = { (task: ReadyTask, group: FairShareGroup) in Self.isUrgent(task, group, slots) }
             let mayStart = { (task: ReadyTask, group: FairShareGroup) in
-                (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner))) && !busy.isBusy(task.id)
+                slots.hasRoom(for: group.owner)
+                    && (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner)))
+                    && !busy.isBusy(task.id)
                     && !unreadable.contains(task.id) && slots.mayStart(task.hostFingerprint)
                     && !gate.isOnHold(task.hostFingerprint, now: now)
             }
@@ -186,6 +191,7 @@ struct TaskChooser {
     ) throws(StoreError) {
         let blocked = blockedHosts(now: now)
         let lacking = window.lacking(blocked: blocked, isUrgentOnly: !slots.hasRoom, mayStart)
+            .filter { slots.hasRoom(for: $0.owner) }
         guard !lacking.isEmpty else { return }
         let excluded = excluding()
         let limit =
@@ -223,7 +229,9 @@ struct TaskChooser {
     ///
     /// - Returns: `nil` where there is no slot, or the task's host is blocked.
     mutating func place(of work: TaskWork, now: Milliseconds) -> Place? {
-        guard slots.hasRoom, slots.mayStart(work.hostFingerprint), !gate.isOnHold(work.hostFingerprint, now: now) else {
+        guard slots.hasRoom, slots.hasRoom(for: work.record.owner), slots.mayStart(work.hostFingerprint),
+            !gate.isOnHold(work.hostFingerprint, now: now)
+        else {
             return nil
         }
         let place = Place(group: .init(work.record), hostFingerprint: work.hostFingerprint, isBeyond: false)
@@ -240,7 +248,8 @@ struct TaskChooser {
 
     /// Counts the place as taken without contacting the host.
     mutating func reserve(_ place: Place) {
-        slots.start(place.hostFingerprint, beyond: place.isBeyond, urgentOf: place.isUrgent ? place.group.owner : nil)
+        slots.start(
+            place.hostFingerprint, of: place.group.owner, beyond: place.isBeyond, isUrgent: place.isUrgent)
         owners.start(place.group.owner)
         groups.start(place.group)
     }
@@ -253,8 +262,8 @@ struct TaskChooser {
 
     mutating func release(_ place: Place, wasSilent: Bool = false) {
         slots.end(
-            place.hostFingerprint, wasSilent: wasSilent, beyond: place.isBeyond,
-            urgentOf: place.isUrgent ? place.group.owner : nil)
+            place.hostFingerprint, of: place.group.owner, wasSilent: wasSilent, beyond: place.isBeyond,
+            wasUrgent: place.isUrgent)
         owners.end(place.group.owner)
         groups.end(place.group)
     }

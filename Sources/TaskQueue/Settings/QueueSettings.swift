@@ -17,6 +17,8 @@ package struct QueueSettings: Sendable, Equatable {
     package var protectedPlaces = ProtectedPlaces([])
     package var onConflict: ConflictPolicy
     package var activeTasks: Int
+    /// The maximum number of running tasks of one owner; `nil` for no limit.
+    package var activeTasksPerOwner: Int?
     /// The number of connections of one download. A task may override it.
     package var segments: Segments
     package var connectionsPerHost: Int
@@ -72,6 +74,7 @@ package struct QueueSettings: Sendable, Equatable {
         self.layout = configuration.downloads.layout ?? layout
         onConflict = configuration.downloads.onConflict
         activeTasks = configuration.limits.activeTasks
+        activeTasksPerOwner = configuration.limits.activeTasksPerOwner
         segments = Self.segments(configuration.limits.connectionsPerTask)
         connectionsPerHost = configuration.limits.connectionsPerHost
         hostConnections = HostTable(configuration.hosts.compactMapValues(\.connections))
