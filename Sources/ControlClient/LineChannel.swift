@@ -12,6 +12,8 @@ final class LineChannel {
     private var buffer: [UInt8] = []
     private var start = 0
     private var searched = 0
+    /// The memory for one call of recv(2).
+    private var room = [UInt8](repeating: 0, count: 64 * 1024)
 
     /// The maximum length of a received line: 16 times the protocol's limit, to leave room for a newer daemon.
     private static let answerLimit = 16 * MessageLimits.lineLength
@@ -98,7 +100,7 @@ final class LineChannel {
     ///   ``ClientError/malformedAnswer(_:)`` for a line that exceeds the maximum length.
     func receive(until deadline: Deadline) throws(ClientError) -> ArraySlice<UInt8> {
         while true {
-            if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+            if let end = nextLineFeed() {
                 let line = buffer[start..<end]
                 start = end + 1
                 searched = start
@@ -114,17 +116,26 @@ final class LineChannel {
         }
     }
 
+    /// Returns the index of the first LF at or after `searched`.
+    private func nextLineFeed() -> Int? {
+        buffer.withUnsafeBytes { bytes in
+            guard let first = bytes.baseAddress, searched < bytes.count,
+                let found = memchr(first + searched, Int32(UInt8(ascii: "\n")), bytes.count - searched)
+            else { return nil }
+            return first.distance(to: UnsafeRawPointer(found))
+        }
+    }
+
     private func fill(until deadline: Deadline) throws(ClientError) {
-        let room = 64 * 1024
         while true {
-            let used = buffer.count
-            buffer.append(contentsOf: repeatElement(0, count: room))
-            let count = buffer.withUnsafeMutableBytes {
-                recv(descriptor, $0.baseAddress?.advanced(by: used), room, Int32(MSG_DONTWAIT))
+            let count = room.withUnsafeMutableBytes {
+                recv(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT))
             }
             let code = errno
-            buffer.removeLast(room - max(0, count))
-            if count > 0 { return }
+            if count > 0 {
+                room.withUnsafeBytes { buffer.append(contentsOf: $0.prefix(count)) }
+                return
+            }
             guard count < 0, code == EAGAIN || code == EINTR else { throw .connectionLost(path: path) }
             if code == EAGAIN { try wait(for: Int16(POLLIN), until: deadline) }
         }
