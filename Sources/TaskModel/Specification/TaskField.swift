@@ -26,6 +26,8 @@ package final class TaskField: Sendable {
     /// The way in which people write the value.
     package let syntax: FieldSyntax
     let operations: FieldOperations
+    /// The type of the value in JSON.
+    package let json: FieldJSON
     /// Whether the JSON is an object, whose errors name a field within it.
     let isObject: Bool
     let jsonKey: AnyKey
@@ -33,7 +35,7 @@ package final class TaskField: Sendable {
     let index: Int
 
     /// Whether the JSON of a task always has the field.
-    var isRequired: Bool { name == "url" }
+    package var isRequired: Bool { name == "url" }
 
     init(
         _ name: String, _ form: FieldForm, word: String? = nil, kinds: Kinds = .all, schemes: Schemes = .all,
@@ -44,6 +46,7 @@ package final class TaskField: Sendable {
         jsonKey = AnyKey(stringValue: name)
         syntax = form.syntax
         operations = form.operations
+        json = form.json
         isObject = form.isObject
         self.word = word ?? name
         self.kinds = kinds
@@ -63,6 +66,7 @@ package final class TaskField: Sendable {
         jsonKey = field.jsonKey
         syntax = field.syntax
         operations = field.operations
+        json = field.json
         isObject = field.isObject
         word = field.word
         kinds = field.kinds

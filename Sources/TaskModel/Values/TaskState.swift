@@ -43,7 +43,7 @@ public enum TaskReason: String, Codable, Sendable, CaseIterable {
 }
 
 /// The current activity of an active task.
-public enum TaskPhase: String, Codable, Sendable {
+public enum TaskPhase: String, Codable, Sendable, CaseIterable {
     case connecting, transferring, verifying, publishing
 }
 
