@@ -459,6 +459,7 @@ package enum QueueError: Error, Sendable, Equatable {
         case .store(.full): (.diskFull, "\(StoreError.full)")
         case .store(.nearlyFull(let free, let reserved)):
             (.diskFull, "\(StoreError.nearlyFull(free: free, reserved: reserved))")
+        case .store(.noRoom(let message)): (.diskFull, message)
         case .store(.io(let message)): (.io, "\(StoreError.io(message))")
         case .store(.displaced(let message)): (.databaseLost, message)
         case .store(let error): (.internal, "\(error)")

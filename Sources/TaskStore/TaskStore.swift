@@ -24,6 +24,7 @@ package final class TaskStore: Sendable {
     package let notes: [String]
 
     private let watch: StoreWatch
+    let backups: BackupMaker
     let pool: DatabasePool
     let writes: WriteQueue
 
@@ -37,6 +38,8 @@ package final class TaskStore: Sendable {
         directory: String, report: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(StoreError) {
         self.directory = directory
+        backups = BackupMaker(directory: directory)
+        BackupMaker.removeDraft(in: directory)
         notes = try RescuedStore.recover(in: directory)
         let file = StoreFile(directory: directory)
         try file.prepare()
@@ -113,6 +116,7 @@ package final class TaskStore: Sendable {
     /// Further calls have no effect.
     package func close() throws(StoreError) {
         guard writes.close() else { return }
+        backups.end()
         // The files may have been displaced after the last check.
         _ = pool.writeWithoutTransaction { watch.refusal($0) }
         // Another file has the log's path, and SQLite would remove it on closing. The files are closed when the process

@@ -18,7 +18,7 @@ struct DiskRoom: Equatable {
     /// The size of the unused pages of the database.
     var inDatabase: Int64 = 0
 
-    private var reserved: Int64 { min(Self.reserve, whole / 8) }
+    var reserved: Int64 { min(Self.reserve, whole / 8) }
 
     /// Returns whether `bytes` can be added even if the database contains no unused pages.
     func isAmple(for bytes: Int64) -> Bool { free.subtractingClamped(bytes) >= reserved }
@@ -42,12 +42,7 @@ extension TaskStore {
     ///   - database: the writer connection, if called during a write.
     /// - Throws: ``StoreError/nearlyFull(free:reserved:)``.
     func checkRoom(for bytes: Int64 = 0, in database: Database? = nil) throws(StoreError) {
-        var information = statvfs()
-        guard statvfs(directory, &information) == 0 else { return }
-        let unit = Int64(clamping: information.f_frsize)
-        var room = DiskRoom(
-            free: Int64(clamping: information.f_bavail).multipliedClamped(by: unit),
-            whole: Int64(clamping: information.f_blocks).multipliedClamped(by: unit))
+        guard var room = diskRoom() else { return }
         // Most disks have ample space, which makes further queries unnecessary.
         if room.isAmple(for: bytes) { return }
         var status = stat()
@@ -55,6 +50,27 @@ extension TaskStore {
         room.inDatabase =
             if let database { try translated { try database.freeBytes() } } else { try freeBytes() }
         try room.check(for: bytes)
+    }
+
+    /// Checks whether a copy of the database can be written next to it.
+    ///
+    /// - Throws: ``StoreError/noRoom(_:)`` if the copy would leave no room for later necessary writes.
+    func checkRoomForCopy(of bytes: Int64) throws(StoreError) {
+        guard let room = diskRoom(), !room.isAmple(for: bytes) else { return }
+        throw .noRoom(
+            "the state directory \(directory) has no room for a copy of the database: the copy takes "
+                + "\(bytes / 1_024) KiB, \(room.free / 1_024) KiB are free, and \(room.reserved / 1_024) KiB are "
+                + "reserved for tasks; free some space and try again")
+    }
+
+    /// Returns the space on the disk; `nil` if it cannot be determined.
+    private func diskRoom() -> DiskRoom? {
+        var information = statvfs()
+        guard statvfs(directory, &information) == 0 else { return nil }
+        let unit = Int64(clamping: information.f_frsize)
+        return DiskRoom(
+            free: Int64(clamping: information.f_bavail).multipliedClamped(by: unit),
+            whole: Int64(clamping: information.f_blocks).multipliedClamped(by: unit))
     }
 
     /// Returns the size of the unused pages of the database in bytes.

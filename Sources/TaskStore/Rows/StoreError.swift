@@ -7,6 +7,8 @@ package enum StoreError: Error, Sendable, Equatable {
     /// The file system of the state directory has too little free space for more tasks, in bytes. Existing tasks
     /// continue.
     case nearlyFull(free: Int64, reserved: Int64)
+    /// The file system of the state directory has too little free space for a copy of the database. Nothing was written.
+    case noRoom(String)
     /// The database's content is inconsistent.
     case corrupt(String)
     /// The database was written by a newer program; it was not modified.
@@ -54,7 +56,9 @@ extension StoreError: CustomStringConvertible {
             "the database cannot be read or written (\(message)); check the disk and the state directory's permissions"
         case .unknownStagedBatch(let stagedBatch):
             "there is no open queue \(stagedBatch); begin a new one with queue.begin"
-        case .quota(let message), .cycle(let message), .displaced(let message), .missing(let message): message
+        case .noRoom(let message), .quota(let message), .cycle(let message), .displaced(let message),
+            .missing(let message):
+            message
         case .closed:
             "the store is closed because the daemon ends; try again when it runs"
         case .other(let message):
