@@ -1,4 +1,5 @@
 public import ControlProtocol
+import FoundationEssentials
 public import TaskModel
 
 // One function per method. Each throws `ClientError`: `rpc` for an error that the daemon returned, the other cases for
@@ -188,6 +189,25 @@ extension ControlClient {
     /// Calls `daemon.shutdown`; the daemon shuts down in an orderly way after it has responded.
     public func shutdown() throws(ClientError) {
         let _: Acknowledgement = try call(.daemonShutdown, NoParameters())
+    }
+
+    /// Calls `daemon.backup`, which makes a copy of the database; ``readBackup(at:)`` on this connection fetches it.
+    public func backUp() throws(ClientError) -> DaemonBackupResult {
+        try call(.daemonBackup, NoParameters(), unlimited: true)
+    }
+
+    /// Calls `backup.read` for a part of the copy.
+    ///
+    /// - Returns: the bytes from `offset` on, and the offset of the next part; `nil` after the last one.
+    public func readBackup(at offset: Int64) throws(ClientError) -> (bytes: [UInt8], next: Int64?) {
+        let result: BackupReadResult = try call(.backupRead, BackupReadParameters(offset: offset))
+        guard let data = Data(base64Encoded: result.data) else {
+            throw .malformedAnswer("a part of the backup is not base64")
+        }
+        if let next = result.next, data.isEmpty || next != offset + Int64(data.count) {
+            throw .malformedAnswer("backup.read does not advance")
+        }
+        return (Array(data), result.next)
     }
 
     /// Calls `events.list` page by page.

@@ -23,9 +23,12 @@ public enum MethodName: String, CaseIterable, Sendable {
     case daemonStatus = "daemon.status"
     case daemonLimits = "daemon.limits"
     case daemonReload = "daemon.reload"
+    case daemonBackup = "daemon.backup"
     case daemonShutdown = "daemon.shutdown"
+    case backupRead = "backup.read"
     case eventsList = "events.list"
     case eventsSubscribe = "events.subscribe"
+    case rpcDiscover = "rpc.discover"
 }
 
 /// A method call with its parameters.
@@ -51,7 +54,10 @@ public enum Command: Sendable {
     case daemonStatus
     case daemonLimits(DaemonLimitsParameters)
     case daemonReload
+    case daemonBackup
     case daemonShutdown
+    case backupRead(BackupReadParameters)
     case eventsList(EventsListParameters)
     case eventsSubscribe(EventsSubscribeParameters)
+    case rpcDiscover
 }

@@ -104,11 +104,18 @@ public struct IncomingRequest: Decodable, Sendable {
         case .daemonReload:
             _ = try parameters(or: NoParameters())
             return .daemonReload
+        case .daemonBackup:
+            _ = try parameters(or: NoParameters())
+            return .daemonBackup
+        case .backupRead: return .backupRead(try parameters())
         case .daemonShutdown:
             _ = try parameters(or: NoParameters())
             return .daemonShutdown
         case .eventsList: return .eventsList(try parameters(or: EventsListParameters()))
         case .eventsSubscribe: return .eventsSubscribe(try parameters(or: EventsSubscribeParameters()))
+        case .rpcDiscover:
+            _ = try parameters(or: NoParameters())
+            return .rpcDiscover
         }
     }
 

@@ -1,24 +1,27 @@
 extension MethodName {
-    /// The names of the method's parameters.
-    public var parameters: [String] {
+    /// The method's parameters.
+    public var parameters: [ParameterField] {
         switch self {
-        case .taskAdd: TaskAddParameters.keys
-        case .taskGet: TaskGetParameters.keys
-        case .taskList: TaskListParameters.keys
-        case .taskCount: TaskCountParameters.keys
-        case .taskPause, .taskResume, .taskCancel, .taskRemove, .taskRetry: TaskSelectionParameters.keys
-        case .taskUpdate: TaskUpdateParameters.keys
-        case .taskMove: TaskMoveParameters.keys
-        case .queueBegin: QueueBeginParameters.keys
-        case .queuePut: QueuePutParameters.keys
-        case .queueCommit: QueueCommitParameters.keys
-        case .queueAbort: QueueAbortParameters.keys
-        case .sourceReceive: SourceReceiveParameters.keys
-        case .sourceAttach: SourceAttachParameters.keys
-        case .daemonLimits: DaemonLimitsParameters.keys
-        case .eventsList: EventsListParameters.keys
-        case .eventsSubscribe: EventsSubscribeParameters.keys
-        case .queueList, .daemonStatus, .daemonReload, .daemonShutdown: NoParameters.keys
+        case .taskAdd: TaskAddParameters.fields
+        case .taskGet: TaskGetParameters.fields
+        case .taskList: TaskListParameters.fields
+        case .taskCount: TaskCountParameters.fields
+        case .taskPause, .taskResume, .taskCancel, .taskRetry: TaskSelectionParameters.selection
+        case .taskRemove: TaskSelectionParameters.fields
+        case .taskUpdate: TaskUpdateParameters.fields
+        case .taskMove: TaskMoveParameters.fields
+        case .queueBegin: QueueBeginParameters.fields
+        case .queuePut: QueuePutParameters.fields
+        case .queueCommit: QueueCommitParameters.fields
+        case .queueAbort: QueueAbortParameters.fields
+        case .sourceReceive: SourceReceiveParameters.fields
+        case .sourceAttach: SourceAttachParameters.fields
+        case .daemonLimits: DaemonLimitsParameters.fields
+        case .backupRead: BackupReadParameters.fields
+        case .eventsList: EventsListParameters.fields
+        case .eventsSubscribe: EventsSubscribeParameters.fields
+        case .queueList, .daemonStatus, .daemonReload, .daemonBackup, .daemonShutdown, .rpcDiscover:
+            NoParameters.fields
         }
     }
 }

@@ -2,12 +2,14 @@ public import TaskModel
 
 /// The parameters of a method: an object in which every key must be known.
 public protocol MethodParameters: Codable, Sendable {
+    static var fields: [ParameterField] { get }
+    /// The names of ``fields``.
     static var keys: [String] { get }
 }
 
 /// The parameters of `task.add`, which adds either all tasks or none.
 public struct TaskAddParameters: MethodParameters {
-    public static let keys = ["tasks"]
+    public static let keys = fields.map(\.name)
     public var tasks: [TaskSpecification]
 
     public init(tasks: [TaskSpecification]) { self.tasks = tasks }
@@ -28,7 +30,7 @@ public struct TaskAddParameters: MethodParameters {
 
 /// The parameters of `task.get`.
 public struct TaskGetParameters: MethodParameters {
-    public static let keys = ["id"]
+    public static let keys = fields.map(\.name)
     public var id: TaskID
 
     public init(id: TaskID) { self.id = id }
@@ -36,7 +38,7 @@ public struct TaskGetParameters: MethodParameters {
 
 /// The parameters of `task.list`, which returns a page of tasks, oldest first.
 public struct TaskListParameters: MethodParameters {
-    public static let keys = ["filter", "limit", "after", "newest"]
+    public static let keys = fields.map(\.name)
     public var filter: TaskFilter?
     /// The maximum number of tasks in this page; the daemon may send fewer.
     public var limit: Int?
@@ -55,7 +57,7 @@ public struct TaskListParameters: MethodParameters {
 
 /// The parameters of `task.count`, which counts the tasks that a filter selects.
 public struct TaskCountParameters: MethodParameters {
-    public static let keys = ["filter"]
+    public static let keys = fields.map(\.name)
     /// The filter; if absent, every task that the caller may see is counted.
     public var filter: TaskFilter?
 
@@ -64,7 +66,7 @@ public struct TaskCountParameters: MethodParameters {
 
 /// The parameters of `task.pause`, `task.resume`, `task.cancel`, `task.retry` and `task.remove`: ids or a filter.
 public struct TaskSelectionParameters: MethodParameters {
-    public static let keys = ["ids", "filter", "deleteFile"]
+    public static let keys = fields.map(\.name)
     public var ids: [TaskID]?
     /// The filter; `{}` selects every task that the caller may see.
     public var filter: TaskFilter?
@@ -82,7 +84,7 @@ public struct TaskSelectionParameters: MethodParameters {
 ///
 /// With `id` the result is the task. With `ids` or a filter it is the same as for `task.pause`.
 public struct TaskUpdateParameters: MethodParameters {
-    public static let keys = ["id", "ids", "filter", "changes"]
+    public static let keys = fields.map(\.name)
 
     /// The tasks to change.
     public enum Selection: Sendable, Equatable {
@@ -141,7 +143,7 @@ public struct TaskUpdateParameters: MethodParameters {
 /// The parameters of `task.move`: the task's new position among the tasks of the same owner and priority, given by one
 /// of `first`, `last` and `before`.
 public struct TaskMoveParameters: MethodParameters {
-    public static let keys = ["id", "first", "last", "before"]
+    public static let keys = fields.map(\.name)
     public var id: TaskID
     public var placement: TaskPlacement
 
@@ -178,7 +180,7 @@ public struct TaskMoveParameters: MethodParameters {
 
 /// The parameters of `queue.begin`, which opens a set of entries that `queue.commit` applies as a whole.
 public struct QueueBeginParameters: MethodParameters {
-    public static let keys = ["batch"]
+    public static let keys = fields.map(\.name)
     /// The batch to synchronise with the entries; if absent, each entry becomes a new task.
     public var batch: String?
 
@@ -187,7 +189,7 @@ public struct QueueBeginParameters: MethodParameters {
 
 /// The parameters of `queue.put`: at most 1,000 entries per call.
 public struct QueuePutParameters: MethodParameters {
-    public static let keys = ["queue", "entries"]
+    public static let keys = fields.map(\.name)
     public static let maximumEntries = 1000
     public var queue: Int64
     public var entries: [TaskSpecification]
@@ -214,7 +216,7 @@ public struct QueuePutParameters: MethodParameters {
 
 /// The parameters of `queue.commit`.
 public struct QueueCommitParameters: MethodParameters {
-    public static let keys = ["queue", "prune", "dryRun"]
+    public static let keys = fields.map(\.name)
     public var queue: Int64
     /// Whether to cancel the batch's tasks that no entry names.
     public var prune: Bool?
@@ -230,7 +232,7 @@ public struct QueueCommitParameters: MethodParameters {
 
 /// The parameters of `queue.abort`.
 public struct QueueAbortParameters: MethodParameters {
-    public static let keys = ["queue"]
+    public static let keys = fields.map(\.name)
     public var queue: Int64
 
     public init(queue: Int64) { self.queue = queue }
@@ -242,7 +244,7 @@ public struct QueueAbortParameters: MethodParameters {
 /// In JSON a number sets a limit, 0 removes every limit, and `null` returns to the configuration and its schedule. A
 /// limit stays in effect until it is changed, also after a restart.
 public struct DaemonLimitsParameters: MethodParameters {
-    public static let keys = ["download", "upload"]
+    public static let keys = fields.map(\.name)
 
     public enum Rate: Sendable, Equatable {
         /// A limit in bytes per second.
@@ -296,7 +298,7 @@ public struct DaemonLimitsParameters: MethodParameters {
 
 /// The parameters of `events.subscribe`.
 public struct EventsSubscribeParameters: MethodParameters {
-    public static let keys = ["after", "journal", "since", "types", "ids", "batch", "owner", "states", "kind"]
+    public static let keys = fields.map(\.name)
     /// The sequence number after which events are replayed.
     public var after: Int64?
     /// The name of the journal in which ``after`` was, from an earlier result. If the daemon has another journal since,
@@ -345,7 +347,7 @@ public struct EventsSubscribeParameters: MethodParameters {
 
 /// The parameters of `events.list`, which returns a page of the journal, oldest event first.
 public struct EventsListParameters: MethodParameters {
-    public static let keys = EventsSubscribeParameters.keys + ["limit"]
+    public static let keys = fields.map(\.name)
     /// The start and the filter, as for a subscription. Without a start the page begins with the oldest event.
     public var selection: EventsSubscribeParameters
     /// The maximum number of events in this page; the daemon may send fewer.
@@ -377,7 +379,7 @@ public struct EventsListParameters: MethodParameters {
 /// files are numbered from 0. `task.add` and `source.attach` on the same connection can refer to them until the next
 /// `source.receive`.
 public struct SourceReceiveParameters: MethodParameters {
-    public static let keys = ["count"]
+    public static let keys = fields.map(\.name)
     /// The maximum number of files in one message.
     public static let maximum = 250
     public var count: Int
@@ -387,7 +389,7 @@ public struct SourceReceiveParameters: MethodParameters {
 
 /// The parameters of `source.attach`, which passes the source of an upload again (`source-lost`).
 public struct SourceAttachParameters: MethodParameters {
-    public static let keys = ["id", "descriptor"]
+    public static let keys = fields.map(\.name)
     public var id: TaskID
     /// The index of a file of the last `source.receive`.
     public var descriptor: Int
@@ -398,8 +400,19 @@ public struct SourceAttachParameters: MethodParameters {
     }
 }
 
+/// The parameters of `backup.read`, which returns a part of the copy that `daemon.backup` made on the same connection.
+public struct BackupReadParameters: MethodParameters {
+    public static let keys = fields.map(\.name)
+    /// The maximum number of bytes in one part.
+    public static let partSize = 512 << 10
+    /// The position of the first byte.
+    public var offset: Int64
+
+    public init(offset: Int64) { self.offset = offset }
+}
+
 /// The parameters of methods that take none.
 public struct NoParameters: MethodParameters {
-    public static let keys: [String] = []
+    public static let keys = fields.map(\.name)
     public init() {}
 }

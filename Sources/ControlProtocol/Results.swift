@@ -200,6 +200,46 @@ public struct DaemonReloadResult: Codable, Sendable, Equatable {
     public init(notes: [String]) { self.notes = notes }
 }
 
+/// The result of `daemon.backup`: the copy of the database that the daemon holds for the connection.
+public struct DaemonBackupResult: Codable, Sendable, Equatable {
+    /// The size of the copy.
+    public var bytes: Int64
+    /// The number of tasks in it.
+    public var tasks: Int
+    /// The sequence number of the newest event in it.
+    public var lastEvent: Int64
+    /// The name of the event journal that the copy begins.
+    public var journal: String
+
+    public init(bytes: Int64, tasks: Int, lastEvent: Int64, journal: String) {
+        self.bytes = bytes
+        self.tasks = tasks
+        self.lastEvent = lastEvent
+        self.journal = journal
+    }
+}
+
+/// The result of `backup.read`.
+public struct BackupReadResult: Codable, Sendable, Equatable {
+    /// A part of the copy in base64 (RFC 4648, section 4).
+    public var data: String
+    /// The position after this part; `nil` if it is the last one.
+    public var next: Int64?
+
+    public init(data: String, next: Int64?) {
+        self.data = data
+        self.next = next
+    }
+
+    private enum CodingKeys: String, CodingKey { case data, next }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(data, forKey: .data)
+        try container.encode(next, forKey: .next)
+    }
+}
+
 /// The result of `events.list`.
 public struct EventsListResult: Codable, Sendable, Equatable {
     public var events: [TaskEvent]
@@ -215,6 +255,17 @@ public struct EventsListResult: Codable, Sendable, Equatable {
         self.next = next
         self.last = last
         self.journal = journal
+    }
+
+    private enum CodingKeys: String, CodingKey { case events, next, last, journal }
+
+    public func encode(to encoder: any Encoder) throws {
+        // `encode` instead of `encodeIfPresent`: every field is present in the output, with `null` for `nil`.
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(events, forKey: .events)
+        try container.encode(next, forKey: .next)
+        try container.encode(last, forKey: .last)
+        try container.encode(journal, forKey: .journal)
     }
 }
 

@@ -13,6 +13,8 @@ package struct Peer: Sendable, Hashable {
     package let groups: [UInt32]
     /// The open files that the client passed on this connection.
     package let files = ReceivedFiles()
+    /// The copy of the database that the client fetches on this connection.
+    package let backup = HeldBackup()
 
     package init(uid: UInt32, gid: UInt32, pid: Int32, supplementaryGroups: [UInt32] = []) {
         self.uid = uid

@@ -5,7 +5,7 @@ package import TaskQueue
 /// A handler that carries out the clients' commands on the task queue, and returns results in the types of the
 /// protocol.
 package struct QueueHandler: ControlHandler {
-    private let queue: TaskQueue
+    let queue: TaskQueue
     private let descriptors: DescriptorQuota
     private let isAdministrator: @Sendable (Peer) -> Bool
     private let description: @Sendable () -> DaemonDescription
@@ -75,7 +75,7 @@ package struct QueueHandler: ControlHandler {
 
     package func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {
         do {
-            return .success(try await result(of: command, for: caller(peer)))
+            return .success(try await result(of: command, for: caller(peer), holding: peer.backup))
         } catch {
             return .failure(Self.rpcError(error))
         }
@@ -151,7 +151,10 @@ package struct QueueHandler: ControlHandler {
         }
     }
 
-    private func result(of command: Command, for caller: Caller) async throws -> any Encodable & Sendable {
+    /// - Parameter backup: the place for the copy of the database that the connection holds.
+    private func result(
+        of command: Command, for caller: Caller, holding backup: HeldBackup
+    ) async throws -> any Encodable & Sendable {
         switch command {
         case .taskAdd(let parameters):
             let (ids, found) = try await queue.addOrFind(parameters.tasks, by: caller)
@@ -212,6 +215,13 @@ package struct QueueHandler: ControlHandler {
             case .success(let notes): return DaemonReloadResult(notes: notes)
             case .failure(let refusal): throw RPCError.refused(.invalid, refusal.message)
             }
+        case .daemonBackup:
+            try Self.requireForBackup(caller)
+            return try await backUp(for: backup)
+        case .backupRead(let parameters):
+            try Self.requireForBackup(caller)
+            return try Self.read(parameters, of: backup)
+        case .rpcDiscover: return OpenRPCDocument()
         case .daemonShutdown:
             try Self.require(caller, to: "shut down the daemon")
             shutDown()
@@ -368,7 +378,7 @@ package struct QueueHandler: ControlHandler {
 
     // MARK: The daemon
 
-    private static func require(_ caller: Caller, to purpose: String) throws(RPCError) {
+    static func require(_ caller: Caller, to purpose: String) throws(RPCError) {
         if caller.isAdministrator { return }
         throw RPCError(
             code: RPCError.Number.notPermitted,

@@ -6,6 +6,8 @@ enum RequestCost {
     static let quick = 16 << 10
     /// The cost of a page of events, as values and as text.
     static let eventPage = 384 << 10
+    /// The cost of a part of a backup, as bytes, as base64 and as a line.
+    static let backupPart = 4 << 20
     /// The most entries of a list that a quick request may cover.
     private static let quickRows = 16
     private static let row = 4 << 10
@@ -41,7 +43,8 @@ enum RequestCost {
             case .matching: return changing(nil)
             }
         case .eventsList: return eventPage
-        case .taskCount, .queueList, .queueCommit: return 1 << 20
+        case .taskCount, .queueList, .queueCommit, .daemonBackup, .rpcDiscover: return 1 << 20
+        case .backupRead: return backupPart
         case .taskAdd, .taskGet, .taskMove, .queueBegin, .queuePut, .queueAbort, .sourceReceive,
             .sourceAttach, .daemonStatus, .daemonLimits, .daemonReload, .daemonShutdown, .eventsSubscribe:
             return nil

@@ -31,7 +31,7 @@ extension RootCommand {
             CommandGroup(
                 name: "Daemon",
                 subcommands: [
-                    Status.self, LimitCommand.self, Reload.self, Shutdown.self, RPC.self, Completion.self,
+                    Status.self, LimitCommand.self, Reload.self, Backup.self, Shutdown.self, RPC.self, Completion.self,
                 ]),
         ])
 }

@@ -64,6 +64,7 @@ struct Daemon: Service {
         reloads.cancel()
         ServiceManager.notify("STOPPING=1\nSTATUS=Saving the progress of running tasks")
         logger.info("stopping")
+        queue.endBackups()
         await server.shutdown()
         await reloader.stopWatching()
         await queue.stop()

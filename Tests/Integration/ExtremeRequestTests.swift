@@ -13,7 +13,9 @@ struct ExtremeRequestTests {
         "retry: {attempts: 1, base-delay: 50ms, max-delay: 200ms}\ndisk: {min-free: 0}\nlimits: {active-tasks: 2}\n"
 
     /// Methods without parameters; all other methods have theirs in the table.
-    private static let bare: Set<MethodName> = [.queueList, .daemonStatus, .daemonReload, .daemonShutdown]
+    private static let bare: Set<MethodName> = [
+        .queueList, .daemonStatus, .daemonReload, .daemonBackup, .daemonShutdown, .rpcDiscover,
+    ]
 
     @Test("every method with every field missing, doubled, mistyped and extreme is answered, and the daemon lives")
     func everyField() async throws {

@@ -39,8 +39,9 @@ enum ExtremeRequests {
         case .queueCommit, .queueAbort: ["queue": "1"]
         case .sourceReceive: ["count": "1"]
         case .sourceAttach: ["id": "1", "descriptor": "0"]
-        case .taskList, .taskCount, .queueBegin, .queueList, .daemonStatus, .daemonLimits, .daemonReload,
-            .daemonShutdown, .eventsList, .eventsSubscribe:
+        case .backupRead: ["offset": "0"]
+        case .taskList, .taskCount, .queueBegin, .queueList, .daemonStatus, .daemonLimits, .daemonReload, .daemonBackup,
+            .daemonShutdown, .eventsList, .eventsSubscribe, .rpcDiscover:
             [:]
         }
     }
@@ -85,7 +86,7 @@ enum ExtremeRequests {
         let base = base(of: method)
         var requests = values.filter { method != .daemonShutdown || $0 != "{}" }.map { request(method, $0) }
         requests.append(request(method, object(base.merging(["unknown": "1"]) { $1 })))
-        for parameter in method.parameters {
+        for parameter in method.parameters.map(\.name) {
             var rest = base
             rest[parameter] = nil
             requests.append(request(method, object(rest)))
@@ -127,7 +128,7 @@ enum ExtremeRequests {
         // No request may shut the daemon down.
         guard method != .daemonShutdown else { return request(method, object(["unknown": value()])) }
         var parameters = base(of: method)
-        for parameter in method.parameters where Bool.random(using: &generator) {
+        for parameter in method.parameters.map(\.name) where Bool.random(using: &generator) {
             let field = fields(within: parameter).randomElement(using: &generator)
             if let field, Bool.random(using: &generator) {
                 parameters[parameter] = nested(parameter, field, value())

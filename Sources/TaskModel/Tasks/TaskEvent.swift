@@ -54,6 +54,15 @@ public struct TaskEvent: Sendable, Equatable {
             self.eta = eta
             self.connections = connections
         }
+
+        private enum CodingKeys: String, CodingKey { case rate, eta, connections }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(rate, forKey: .rate)
+            try container.encode(eta, forKey: .eta)
+            try container.encode(connections, forKey: .connections)
+        }
     }
 
     public init(

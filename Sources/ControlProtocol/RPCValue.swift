@@ -42,3 +42,18 @@ extension RPCValue: Codable {
         }
     }
 }
+
+// Literals, as in `["id": 7]`.
+extension RPCValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    public init(nilLiteral: ()) { self = .null }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(arrayLiteral elements: RPCValue...) { self = .array(elements) }
+    /// Creates an object. Of two equal keys the last one counts.
+    public init(dictionaryLiteral elements: (String, RPCValue)...) {
+        self = .object(Dictionary(elements) { $1 })
+    }
+}
