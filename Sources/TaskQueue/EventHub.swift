@@ -114,7 +114,8 @@ private actor EventReader {
     private let room: EventRoom
     private var sequence: Int64
     private var isLost: Bool
-    private var hasLookedForGap = false
+    /// The last removed event of which the subscriber was told.
+    private var knownGap: Int64 = 0
     private var reports: ProgressReports
 
     init(
@@ -171,10 +172,8 @@ private actor EventReader {
     private func page() throws -> [TaskEvent] {
         let page = try store.events(after: sequence, limit: EventHub.page, filter: filter, scope: scope)
         var events = page.events
-        if !hasLookedForGap {
-            hasLookedForGap = true
-            if let gap = gap(before: events.first) { events.insert(gap, at: 0) }
-        }
+        // A subscriber that reads slowly may be overtaken by the removal of events at any time.
+        if let gap = gap(before: events.first) { events.insert(gap, at: 0) }
         sequence = page.position
         return events
     }
@@ -183,9 +182,10 @@ private actor EventReader {
     /// sequence number is lower than that of the next delivered event.
     private func gap(before first: TaskEvent?) -> TaskEvent? {
         // `sequence` comes from a client and may be any number, so no arithmetic is done with it.
-        guard let trimmed = try? store.lastTrimmedEvent(owner: scope), trimmed > max(0, sequence) else {
+        guard let trimmed = try? store.lastTrimmedEvent(owner: scope), trimmed > max(knownGap, sequence) else {
             return nil
         }
+        knownGap = trimmed
         return .gap(upTo: trimmed, before: first, after: sequence)
     }
 }

@@ -31,11 +31,12 @@ struct ProgressReports {
         due.isEmpty && last.map { now - $0 >= Self.interval } ?? true
     }
 
-    /// Returns the time in milliseconds until the next inquiry; `nil` if no task runs, since the start of one is an
-    /// event.
+    /// Returns the time in milliseconds until the next inquiry; `nil` if no task ran at the last one, which was not just
+    /// now. The start of a task is an event, and its reader inquires then.
     func pause(_ now: Milliseconds) -> Milliseconds? {
-        guard let last, !known.isEmpty else { return nil }
-        return max(1, Self.interval - (now - last))
+        guard let last else { return nil }
+        let rest = Self.interval - (now - last)
+        return known.isEmpty && rest <= 0 ? nil : max(1, rest)
     }
 
     /// Sets the statuses of all running tasks. Those that have changed are reported.
@@ -44,7 +45,7 @@ struct ProgressReports {
         var values: [TaskID: Values] = [:]
         values.reserveCapacity(running.count)
         due = []
-        for status in running {
+        for status in running.reversed() {
             let current = Values(status)
             values[status.id] = current
             if known[status.id] != current { due.append(status) }

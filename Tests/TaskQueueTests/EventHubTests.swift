@@ -101,6 +101,20 @@ struct EventHubTests {
         #expect(first.map(\.sequence) == [0, 1, 7] && first.first?.type == .gap, "numbers only grow")
     }
 
+    @Test("a listener that is overtaken by the removal of events is told of it once", .timeLimit(.minutes(1)))
+    func overtaken() async throws {
+        let fixture = try await Self.fixture()
+        let (_, pages) = try fixture.queue.events(after: 0, for: QueueFixture.administrator)
+        var iterator = pages.makeAsyncIterator()
+        #expect(await iterator.next()?.map(\.sequence) == Array(1...6))
+        for _ in 0..<6 { _ = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true } }
+        try await fixture.store.writes.perform { try $0.run("DELETE FROM event WHERE sequence <= 10") }
+        let told = await iterator.next() ?? []
+        #expect(told.map(\.sequence) == [10, 11, 12] && told.first?.type == .gap)
+        _ = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
+        #expect(await iterator.next()?.map(\.sequence) == [13])
+    }
+
     @Test("a place in another journal, or behind the end of this one, brings a gap first", .timeLimit(.minutes(1)))
     func otherJournal() async throws {
         let fixture = try await Self.fixture()

@@ -38,6 +38,10 @@ actor WebhookSender {
     private var failure: WebhookStatus.Failure?
     private var jobs: [Int64: Task<Void, Never>] = [:]
     private var isStopped = false
+    /// Whether the journal was read since the start.
+    private var hasRead = false
+    /// The last removed event whose loss is recorded.
+    private var knownLoss: Int64 = 0
 
     init(
         _ webhook: Webhook, name: String, record: WebhookRecord, store: TaskStore, manager: SessionManager,
@@ -80,6 +84,9 @@ actor WebhookSender {
                     filter: webhook.filter)
                 for event in page.events where doneBefore.remove(event.sequence) == nil { lanes.add(event) }
                 lanes.skip(page.position)
+                let trimmed = try store.lastTrimmedEvent(owner: nil)
+                if trimmed > max(position, knownLoss) { recordLoss(upTo: trimmed) }
+                hasRead = true
             } catch {
                 if error != .closed {
                     logger.error(
@@ -95,12 +102,27 @@ actor WebhookSender {
         }
     }
 
+    /// Records that events have left the journal before they were read.
+    private func recordLoss(upTo sequence: Int64) {
+        knownLoss = sequence
+        // The stored position may be behind events that were not for this receiver.
+        guard hasRead else { return }
+        let message = "events up to number \(sequence) left the journal before they could be sent"
+        logger.error("events are lost to a webhook's receiver", metadata: ["to": "\(origin)", "error": "\(message)"])
+        let loss = WebhookRecord.GivenUp(sequence: sequence, at: clock.now(), message: message)
+        givenUpCount += 1
+        lastGivenUp = loss
+        let position = lanes.position
+        Task { await record(nil, position: position, givenUp: loss) }
+    }
+
     /// Ends all requests. What the receivers have not accepted is sent by the next process.
     func stop() async {
         isStopped = true
         let jobs = Array(jobs.values)
         for job in jobs { job.cancel() }
         for job in jobs { await job.value }
+        await record(nil, position: lanes.position, givenUp: nil)
     }
 
     // MARK: Sending

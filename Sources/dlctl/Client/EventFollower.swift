@@ -14,6 +14,8 @@ final class EventFollower {
     private var position: Int64?
     /// The name of the journal in which `position` is.
     private(set) var journal: String?
+    /// The name of the journal whose events are being read.
+    private var subscribedJournal: String?
     private var since: Milliseconds?
     private var isAway = false
 
@@ -51,7 +53,10 @@ final class EventFollower {
             do throws(ClientError) {
                 let client = try connected()
                 guard let event = try client.nextEvent(until: deadline) else { return nil }
-                if event.type != .progress { position = event.sequence }
+                if event.type != .progress {
+                    position = event.sequence
+                    journal = subscribedJournal
+                }
                 return event
             } catch {
                 try recover(from: error)
@@ -64,8 +69,12 @@ final class EventFollower {
         let fresh = try connect()
         let result = try fresh.subscribe(after: position, journal: journal, since: since, filter: filter)
         // After a loss of the connection the events since now are read as well.
-        if position == nil, since == nil { position = result.last }
-        journal = result.journal
+        if position == nil, since == nil {
+            position = result.last
+            journal = result.journal
+        }
+        // Until an event of it arrives, `position` is one of the earlier journal.
+        subscribedJournal = result.journal
         client = fresh
         isAway = false
         return fresh

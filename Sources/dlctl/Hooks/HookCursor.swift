@@ -59,7 +59,9 @@ final class HookCursor {
     }
 
     static func isName(_ name: String) -> Bool {
-        (1...64).contains(name.utf8.count) && name.utf8.first != UInt8(ascii: ".")
+        // These are the names of the files beside a cursor.
+        ![".failed", ".lock", ".jobs", ".new"].contains(where: name.hasSuffix) && (1...64).contains(name.utf8.count)
+            && name.utf8.first != UInt8(ascii: ".")
             && name.utf8.allSatisfy {
                 $0.isDigit || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20 || [0x2D, 0x2E, 0x5F].contains($0)
             }

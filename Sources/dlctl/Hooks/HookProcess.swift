@@ -25,9 +25,10 @@ struct HookProcess {
         /bin/sh -c "$1" 3<&-
         status=$?
         [ "$status" -eq 0 ] || exit "$status"
-        echo "done $3" >>"$2" || exit 253
+        echo "done $3" >>"$2" || kill -USR1 $$
         """
-    private static let unrecorded: Int32 = 253
+    /// The signal by which the shell says that it could not record a success. No exit status is left for that.
+    private static let unrecorded = SIGUSR1
     private static let lockDescriptor: Int32 = 3
 
     /// Runs the command, and waits for its end.
@@ -46,10 +47,10 @@ struct HookProcess {
             guard errno == EINTR else { return .failure("cannot wait for it: \(SystemText.error(errno))") }
         }
         let signal = status & 0x7F
+        if record != nil, signal == Self.unrecorded { return .unrecorded }
         if signal != 0 { return .failure("signal \(signal) ended it") }
         let exit = (status >> 8) & 0xFF
         if exit == 0 { return .success }
-        if record != nil, exit == Self.unrecorded { return .unrecorded }
         return .failure("it ended with \(exit)")
     }
 

@@ -30,7 +30,9 @@ struct HookOptions: ParsableArguments {
         }
         if command.isEmpty { throw ValidationError("--exec: is empty; give a command.") }
         if let cursor, !HookCursor.isName(cursor) {
-            throw ValidationError("--cursor: '\(cursor)' is not a name of letters, digits, '-', '_' and '.'.")
+            throw ValidationError(
+                "--cursor: '\(cursor)' is not a name: up to 64 letters, digits, '-', '_' and '.', not beginning with '.', "
+                    + "and not ending in .failed, .jobs, .lock or .new.")
         }
         guard (1...64).contains(jobs) else { throw ValidationError("--jobs: '\(jobs)' is not between 1 and 64.") }
         guard (0...1_000).contains(retries) else {

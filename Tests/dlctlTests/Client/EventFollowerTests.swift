@@ -97,10 +97,12 @@ struct EventFollowerTests {
 
     @Test("each subscription names the journal of the last event")
     func journal() throws {
-        let follower = follower([[.loss], [.event(8, .added)]])
+        let follower = follower(after: 3, [[.loss], [.event(8, .added), .loss], [.silence]])
         #expect(follower.journal == nil)
         #expect(try sequences(follower, 1) == [8])
-        #expect(follower.journal == "jj")
+        #expect(follower.journal == "j", "a connection that is lost before its first event changes nothing")
+        #expect(try follower.next(until: .never) == nil)
+        #expect(follower.journal == "j")
     }
 
     @Test("a start by time holds until the first event")

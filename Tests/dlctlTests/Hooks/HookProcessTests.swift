@@ -43,6 +43,8 @@ struct HookProcessTests {
         }
         #expect(ending("true", 7) == .success)
         #expect(ending("false", 8) == .failure("it ended with 1"))
+        #expect(ending("exit 253", 8) == .failure("it ended with 253"))
+        #expect(ending("kill -USR1 $$", 8) == .failure("it ended with 138"))
         #expect(ending("sleep 5 >/dev/null 2>&1 &", 9) == .success)
         #expect(try String(contentsOfFile: record, encoding: .utf8) == "done 7\ndone 9\n")
         close(lock)
