@@ -228,6 +228,19 @@ extension ControlClient {
         }
     }
 
+    /// Calls `events.list` for one page.
+    ///
+    /// - Parameters:
+    ///   - after: starts after this sequence number.
+    ///   - journal: the name of the journal in which it was.
+    ///   - limit: the maximum number of events.
+    public func eventPage(
+        after: Int64, journal: String? = nil, filter: EventFilter = EventFilter(), limit: Int? = nil
+    ) throws(ClientError) -> EventsListResult {
+        let selection = EventsSubscribeParameters(after: after, journal: journal, filter: filter)
+        return try call(.eventsList, EventsListParameters(selection: selection, limit: limit))
+    }
+
     /// Returns the sequence number of the last event before a time, and the name of the journal.
     ///
     /// - Parameter time: the time; `nil` stands for now.

@@ -144,7 +144,8 @@ package struct QueueHandler: ControlHandler {
         do {
             try Self.check(parameters)
             let (last, pages) = try queue.eventPages(
-                after: start(parameters), in: parameters.journal, filter: parameters.filter, for: caller(peer))
+                after: start(parameters), in: parameters.after == nil ? nil : parameters.journal,
+                filter: parameters.filter, for: caller(peer))
             return .success(EventSubscription(last: last, journal: queue.journal, pages: pages))
         } catch {
             return .failure(Self.rpcError(error))
@@ -232,7 +233,8 @@ package struct QueueHandler: ControlHandler {
                 throw RPCError(FieldError(field: "limit", message: "must be at least 1"))
             }
             let page = try queue.eventPage(
-                after: start(parameters.selection) ?? 0, in: parameters.selection.journal, limit: parameters.limit,
+                after: start(parameters.selection) ?? 0,
+                in: parameters.selection.after == nil ? nil : parameters.selection.journal, limit: parameters.limit,
                 filter: parameters.selection.filter, for: caller)
             return EventsListResult(
                 events: page.events, next: page.position < page.last ? page.position : nil, last: page.last,

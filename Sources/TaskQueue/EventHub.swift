@@ -153,7 +153,8 @@ private actor EventReader {
             }
             var pause: Milliseconds?
             if let progress {
-                if reports.isDue(clock.monotonic()) {
+                let isDue = reports.isDue(clock.monotonic())
+                if isDue {
                     let running = await onSharedThreads { await progress() }
                     reports.set(running, now: clock.monotonic())
                 }
@@ -162,7 +163,7 @@ private actor EventReader {
                     guard await room.acquire() else { return nil }
                     return events
                 }
-                pause = reports.pause(clock.monotonic())
+                pause = reports.pause(clock.monotonic(), hasInquired: isDue)
             }
             _ = await onSharedThreads { await hub.waitForChange(since: generation, atMost: pause) }
         }

@@ -31,12 +31,13 @@ struct ProgressReports {
         due.isEmpty && last.map { now - $0 >= Self.interval } ?? true
     }
 
-    /// Returns the time in milliseconds until the next inquiry; `nil` if no task ran at the last one, which was not just
-    /// now. The start of a task is an event, and its reader inquires then.
-    func pause(_ now: Milliseconds) -> Milliseconds? {
-        guard let last else { return nil }
-        let rest = Self.interval - (now - last)
-        return known.isEmpty && rest <= 0 ? nil : max(1, rest)
+    /// Returns the time in milliseconds until the next inquiry; `nil` if none is needed before the next event.
+    ///
+    /// - Parameter hasInquired: whether the last inquiry was made since the last event. If no task ran then, the next
+    ///   start is an event. If an event came after the inquiry, a task may run by now.
+    func pause(_ now: Milliseconds, hasInquired: Bool) -> Milliseconds? {
+        guard let last, !(known.isEmpty && hasInquired) else { return nil }
+        return max(1, Self.interval - (now - last))
     }
 
     /// Sets the statuses of all running tasks. Those that have changed are reported.

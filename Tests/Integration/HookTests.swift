@@ -117,6 +117,32 @@ struct HookTests {
         #expect(hook.standardError.contains("no longer in the journal"), "\(hook.standardError)")
     }
 
+    @Test("a hook runs for what follows a restored backup, though it knows later events of the original")
+    func restored() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])
+        let daemon = try await DaemonProcess.started()
+        func download() async throws { #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded) }
+        var hook = try hook(daemon, "--on", "completed", "--after", "0", command: command)
+        try await waitForCursor()
+        for _ in 0..<2 { try await download() }
+        let backup = place.file("backup.db")
+        #expect(try await daemon.dlctl("backup", backup).succeeded)
+        try await download()
+        try await eventually(that: "three commands have run") { lines().count == 3 }
+        hook.kill(SIGKILL)
+        _ = try await hook.wait()
+        try await daemon.terminate()
+        let database = "\(daemon.stateDirectory)/dld.db"
+        for name in [database, database + "-wal", database + "-shm"] where exists(name) { #expect(unlink(name) == 0) }
+        #expect(rename(backup, database) == 0)
+        try await daemon.start()
+        hook = try self.hook(daemon, "--on", "completed", command: command)
+        for _ in 0..<2 { try await download() }
+        try await eventually(that: "the commands of the new events have run") { lines().count >= 5 }
+        #expect(lines().map { $0[1] } == ["1", "2", "3", "3", "4"])
+        withExtendedLifetime(hook) {}
+    }
+
     @Test("a command has the user's environment, its event and no other descriptor")
     func inheritance() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])

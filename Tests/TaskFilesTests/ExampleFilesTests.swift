@@ -35,6 +35,7 @@ struct ExampleFilesTests {
             ("tls", ConfigurationKeys.tls), ("network", ConfigurationKeys.network), ("hosts", ConfigurationKeys.host),
             ("schedule", ConfigurationKeys.window), ("queues", KeyTable([])), ("watch", ConfigurationKeys.watch),
             ("history", ConfigurationKeys.kept), ("events", ConfigurationKeys.kept),
+            ("notify", ConfigurationKeys.webhook),
             ("control", ConfigurationKeys.control), ("log", ConfigurationKeys.log),
         ]
         #expect(sections.map(\.0) == ConfigurationKeys.top.known)
@@ -44,17 +45,19 @@ struct ExampleFilesTests {
             for key in keys.known {
                 let isThere = section.contains { line in
                     // Keys of a host are beneath its name, keys of a list within its entries.
-                    ["hosts", "schedule", "watch"].contains(name)
+                    ["hosts", "schedule", "watch", "notify"].contains(name)
                         ? line.contains("\(key): ") : line.hasPrefix("  \(key):")
                 }
                 #expect(isThere, "\(name).\(key)")
             }
         }
-        let full = try Configuration(parsing: lines.joined(separator: "\n"), file: "dld.yaml")
+        let full = try Configuration(
+            parsing: lines.joined(separator: "\n"), file: "/etc/dld/dld.yaml", readFile: reading(["/etc/dld/key": "k"]))
         #expect(full.downloads.directory == "/srv/downloads")
         #expect(full.control.adminGroup == "adm")
         #expect(full.schedule.windows.count == 2 && full.queues.count == 1)
         #expect(full.watch.map(\.directory) == ["/srv/drop"])
+        #expect(full.notify.map(\.secret) == ["k"])
         #expect(full.hosts["mirror.example.org"]?.httpVersion == .http2)
     }
 

@@ -97,7 +97,7 @@ actor WebhookSender {
             startNext()
             if lanes.lastSeen == position { break }
         }
-        if lanes.isEmpty, lanes.position >= storedPosition + Self.positionStep {
+        if lanes.isEmpty, lanes.position.subtractingClamped(storedPosition) >= Self.positionStep {
             await record(nil, position: lanes.position, givenUp: nil)
         }
     }

@@ -13,6 +13,9 @@ actor WebhookSenders {
     private let makeManager: @Sendable () throws(TransferError) -> SessionManager
     private var webhooks: [Webhook] = []
     private var senders: [WebhookSender] = []
+    /// The number of calls of ``apply(_:isSessionNew:)``, of which the last one decides.
+    private var generation = 0
+    private var isStopped = false
 
     /// - Parameter makeManager: returns a session for the messages.
     init(
@@ -32,19 +35,25 @@ actor WebhookSenders {
         let isUnchanged = webhooks == self.webhooks && (!isSessionNew || webhooks.isEmpty)
         guard !isUnchanged else { return }
         self.webhooks = webhooks
-        await stop()
+        generation += 1
+        let own = generation
+        await stopSenders()
         do {
+            guard own == generation, !isStopped else { return }
             let names = webhooks.map(Self.name)
             let records = try await store.openWebhooks(names)
-            guard !webhooks.isEmpty else { return }
+            guard own == generation, !isStopped, !webhooks.isEmpty else { return }
             let manager = try makeManager()
-            senders = zip(webhooks, names).map { webhook, name in
-                WebhookSender(
-                    webhook, name: name, record: records[name] ?? WebhookRecord(position: .max), store: store,
-                    manager: manager, clock: clock, logger: logger)
+            senders = zip(webhooks, names).compactMap { webhook, name in
+                records[name].map {
+                    WebhookSender(
+                        webhook, name: name, record: $0, store: store, manager: manager, clock: clock, logger: logger)
+                }
             }
             await notify()
         } catch {
+            // A reload tries again, also with the same configuration.
+            self.webhooks = []
             logger.error("cannot start the webhooks", metadata: ["error": "\(error)"])
         }
     }
@@ -55,6 +64,11 @@ actor WebhookSenders {
     }
 
     func stop() async {
+        isStopped = true
+        await stopSenders()
+    }
+
+    private func stopSenders() async {
         let stopped = senders
         senders = []
         for sender in stopped { await sender.stop() }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlClient
+import ControlProtocol
 import TaskModel
 
 struct Events: DaemonCommand {
@@ -75,18 +76,36 @@ struct Events: DaemonCommand {
             }
         }
         var (start, journal) = (after, String?.none)
-        if let position = cursor?.position {
-            (start, journal) = (position, cursor?.journal)
+        var common: Int64?
+        if let cursor, let position = cursor.position {
+            (start, journal, common) = try Self.resume(
+                at: position, last: max(position, cursor.done.max() ?? position), journal: cursor.journal, context)
         } else {
             let last = try context.connect().lastEvent(before: since)
             start = after ?? last.sequence
             journal = last.journal
         }
         let position = start ?? 0
-        try cursor?.set(position: position, journal: journal)
+        try cursor?.set(position: position, journal: journal, common: common)
         let runner = HookRunner(
             command, jobs: hook.jobs, retries: hook.retries, after: position, cursor: cursor, socket: context.socket)
         try runner.run(context.follower(after: position, journal: journal, since: nil, filter: filter))
+    }
+
+    /// Returns the place at which a hook goes on: its own, unless the database was replaced meanwhile, by a backup for
+    /// example.
+    ///
+    /// - Parameters:
+    ///   - position: the stored position.
+    ///   - last: the last event that is done.
+    ///   - journal: the name of the journal in which they are.
+    private static func resume(
+        at position: Int64, last: Int64, journal: String?, _ context: Context
+    ) throws -> (start: Int64, journal: String?, common: Int64?) {
+        let page = try context.connect().eventPage(after: last, journal: journal, limit: 1)
+        // A gap before the last event says where the journals differ. Another gap is reported when it is read.
+        let gap = page.events.first.flatMap { $0.type == .gap && $0.sequence < last ? $0.sequence : nil }
+        return (min(position, gap ?? position), page.journal, gap ?? last)
     }
 
     private func list(_ context: Context, _ since: Milliseconds?, _ filter: EventFilter) throws {

@@ -98,9 +98,13 @@ final class HookCursor {
 
     /// Replaces the file by one with a position and the events done after it.
     ///
-    /// - Parameter journal: the name of the journal; `nil` if it is not known.
-    func set(position: Int64, journal: String?) throws(Failure) {
-        done = journal == self.journal ? done.filter { $0 > position } : []
+    /// - Parameters:
+    ///   - journal: the name of the journal; `nil` if it is not known.
+    ///   - common: the last event that a new journal has in common with the earlier one. Later events that are done
+    ///     were others.
+    func set(position: Int64, journal: String?, common: Int64? = nil) throws(Failure) {
+        let last = common ?? (journal == self.journal ? .max : .min)
+        done = done.filter { $0 > position && $0 <= last }
         let text =
             "position \(position)\n" + (journal.map { "journal \($0)\n" } ?? "")
             + done.sorted().map { "done \($0)\n" }.joined()
@@ -114,15 +118,26 @@ final class HookCursor {
         lines = 2 + done.count
     }
 
+    /// Records that the events go on in another journal, with which all done events are in common.
+    func continueIn(_ journal: String) throws(Failure) {
+        try append("journal \(journal)\n")
+        self.journal = journal
+    }
+
     /// Records that an event is done.
     ///
     /// - Parameter isWritten: whether the shell has written the line.
     func add(_ sequence: Int64, isWritten: Bool) throws(Failure) {
         done.insert(sequence)
+        try append(isWritten ? "" : "done \(sequence)\n")
+    }
+
+    /// Appends lines, and syncs the file.
+    private func append(_ text: String) throws(Failure) {
         lines += 1
         let descriptor = try Self.open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
         defer { _ = close(descriptor) }  // fdatasync has reported every error
-        if !isWritten { try Self.write("done \(sequence)\n", to: descriptor, path) }
+        try Self.write(text, to: descriptor, path)
         guard fdatasync(descriptor) == 0 else { throw Self.failure("write", path) }
     }
 

@@ -53,7 +53,10 @@ final class HookRunner: Sendable {
                 try skip(to: event.sequence, in: follower.journal)
                 continue
             }
-            state.withLock { state in
+            let journal = follower.journal
+            try state.withLock { state throws(Failure) in
+                // Another journal without a gap has everything in common with the earlier one so far.
+                if let cursor = state.cursor, let journal, cursor.journal != journal { try cursor.continueIn(journal) }
                 if state.cursor?.done.contains(event.sequence) == true {
                     state.queue.skip(event.sequence)
                 } else {

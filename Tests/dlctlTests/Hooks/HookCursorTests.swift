@@ -31,6 +31,11 @@ struct HookCursorTests {
         try again.set(position: 8, journal: "j")
         #expect(again.done == [9])
         #expect(try String(contentsOfFile: again.path, encoding: .utf8) == "position 8\njournal j\ndone 9\n")
+        try again.continueIn("l")
+        #expect(again.journal == "l" && again.done == [9])
+        try again.add(12, isWritten: false)
+        try again.set(position: 8, journal: "m", common: 10)
+        #expect(again.done == [9], "later events of the earlier journal were others")
         try again.set(position: 2, journal: "k")
         #expect(again.done.isEmpty, "the numbers of another journal say nothing about this one")
     }
