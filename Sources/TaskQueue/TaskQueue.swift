@@ -411,7 +411,7 @@ package final class TaskQueue: Sendable {
         try stored { () throws(StoreError) in try store.lastEvent(before: time) }
     }
 
-    /// Returns events like ``events(after:filter:for:)`` for one of many subscribers, which reads each page only when
+    /// Returns events like ``events(after:in:filter:for:)`` for one of many subscribers, which reads each page only when
     /// there is room for it.
     package func eventPages(
         after sequence: Int64?, in journal: String? = nil, filter: EventFilter = EventFilter(), for caller: Caller

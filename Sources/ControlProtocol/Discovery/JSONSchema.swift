@@ -88,7 +88,7 @@ public struct JSONSchema: Sendable, Equatable {
 /// A parameter of a method, or a field of an object, with its schema.
 public struct ParameterField: Sendable, Equatable {
     public let name: String
-    /// What the value means, as a phrase without a full stop.
+    /// The meaning of the value, as a phrase without a full stop.
     public let summary: String
     public let isRequired: Bool
     public let schema: JSONSchema

@@ -1,6 +1,6 @@
 /// The description of a method in `rpc.discover`, beside its parameters.
 struct MethodDescription {
-    /// What the method does, as a phrase without a full stop.
+    /// The effect of the method, as a phrase without a full stop.
     let summary: String
     /// The name of the result, and its schema.
     let result: (name: String, schema: JSONSchema)

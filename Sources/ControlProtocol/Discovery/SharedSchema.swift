@@ -30,7 +30,7 @@ enum SharedSchema: String, CaseIterable {
 
     // MARK: Requests
 
-    /// What each field of a task means, by its name in JSON.
+    /// The meaning of each field of a task, by its name in JSON.
     static let summaries: [String: String] = [
         "kind": "download is the default",
         "url": "the source of a download, or the target of an upload",

@@ -6,7 +6,7 @@ package enum FieldJSON: Sendable, Equatable {
     /// A whole number.
     case integer
     case numbers
-    /// One of these texts.
+    /// A text of this list.
     case words([String])
     /// A whole number or `auto`.
     case connections

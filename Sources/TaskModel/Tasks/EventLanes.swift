@@ -3,7 +3,7 @@
 /// A value without I/O and clock. The events of one task, or of one batch, form a lane: they are handled one after the
 /// other in the order of their numbers. Those of different lanes are handled at once, as far as there are jobs.
 public struct EventLanes: Sendable {
-    /// What follows the end of a job.
+    /// The consequence of the end of a job.
     public enum Outcome: Equatable, Sendable {
         case done
         /// The event is handled again after a number of seconds.

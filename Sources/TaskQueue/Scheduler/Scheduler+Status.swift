@@ -27,7 +27,7 @@ extension Scheduler {
         }
     }
 
-    /// Returns the statuses of the running tasks that transfer data.
+    /// Returns the statuses of the running tasks.
     ///
     /// - Parameter owner: the uid of the owner; `nil` for the tasks of all users.
     func runningStatuses(owner: UInt32?) -> [TaskStatus] {

@@ -53,11 +53,7 @@ struct WebhookMessage {
         var hmac = HMAC<SHA256>(key: SymmetricKey(data: Array(secret.utf8)))
         hmac.update(data: Array("\(seconds).".utf8))
         hmac.update(data: body)
-        let digits = hmac.finalize().map { byte in
-            let digits = String(byte, radix: 16)
-            return digits.utf8.count == 1 ? "0" + digits : digits
-        }
-        return "t=\(seconds),v1=\(digits.joined())"
+        return "t=\(seconds),v1=\(hmac.finalize().hexadecimal)"
     }
 }
 

@@ -6,8 +6,9 @@ import Transfer
 
 /// A sender of events to one receiver.
 ///
-/// It reads the journal from its stored position on, and sends each event that the receiver asks for until the receiver
-/// accepts it. An event is sent at least once, in order for each task. Only this receiver waits for its own responses.
+/// The sender reads the journal from its stored position on, and sends each event that the receiver asks for until the
+/// receiver accepts it. An event is sent at least once, in order for each task. Only this receiver waits for its own
+/// responses.
 actor WebhookSender {
     /// The maximum number of messages at the same time.
     static let jobs = 4

@@ -85,6 +85,6 @@ actor WebhookSenders {
     /// Returns the name of a webhook in the store, which does not reveal its URL.
     private static func name(_ webhook: Webhook) -> String {
         let digest = SHA256.hash(data: Array("\(webhook.url)\n\(webhook.batch ?? "")".utf8))
-        return digest.prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return digest.prefix(16).hexadecimal
     }
 }

@@ -1,6 +1,6 @@
 package import TaskModel
 
-/// What an administrator is told of a webhook.
+/// The state of a webhook, as reported to administrators.
 package struct WebhookStatus: Sendable, Equatable {
     /// The scheme, host and port of the URL. The rest may be secret.
     package var origin: String

@@ -22,7 +22,7 @@ final class BackupMaker: Sendable {
     private enum State {
         case idle
         case copying(DatabaseQueue)
-        /// No copy is made any more.
+        /// The end of copying: no further copy is made.
         case ended
     }
 

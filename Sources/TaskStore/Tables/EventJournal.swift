@@ -36,7 +36,6 @@ struct TaskFacts {
 
 extension Database {
     /// Records a task's event in the transaction that makes the change.
-    ///
     func journal(
         _ type: TaskEvent.Kind, of task: TaskHead, error: TaskFailure? = nil, at now: Milliseconds
     ) throws {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TaskModel
 
-/// What a hook's command is told: the task as JSON on standard input, and the most used facts as variables.
+/// The input of a hook's command: the task as JSON on standard input, and the most used facts as variables.
 enum HookInput {
     /// The task's JSON with the values at the time of the event, and the event's own fields under `event`.
     private struct Shown: Encodable {
