@@ -47,10 +47,21 @@ extension ControlClient {
         filter: TaskFilter? = nil, limit: Int? = nil, after: TaskID? = nil, newest: Int? = nil,
         _ body: ([TaskStatus]) throws -> Bool
     ) throws {
-        var parameters = TaskListParameters(filter: filter, limit: limit, after: after, newest: newest)
+        try forEachResult(TaskListParameters(filter: filter, limit: limit, after: after, newest: newest)) { result in
+            try body(result.tasks)
+        }
+    }
+
+    /// Calls `task.list` for one page after another.
+    ///
+    /// - Parameters:
+    ///   - parameters: those of the first page. `limit` is the maximum number of tasks over all pages.
+    ///   - body: receives each page that is not empty; returns whether to continue.
+    public func forEachResult(_ parameters: TaskListParameters, _ body: (TaskListResult) throws -> Bool) throws {
+        var parameters = parameters
         while true {
             let result = try page(parameters)
-            if !result.tasks.isEmpty, try !body(result.tasks) { return }
+            if !result.tasks.isEmpty, try !body(result) { return }
             guard let next = result.next else { return }
             // A page whose `next` repeats the requested position would cause an endless loop.
             guard next != parameters.after else { throw ClientError.malformedAnswer("task.list does not advance") }

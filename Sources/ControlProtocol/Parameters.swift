@@ -36,22 +36,37 @@ public struct TaskGetParameters: MethodParameters {
     public init(id: TaskID) { self.id = id }
 }
 
+/// The order of `task.list`.
+public enum TaskListOrder: String, Codable, Sendable, CaseIterable {
+    /// By id, the oldest task first.
+    case id
+    /// The queued tasks alone, in the order in which they will start.
+    case queue
+}
+
 /// The parameters of `task.list`, which returns a page of tasks, oldest first.
 public struct TaskListParameters: MethodParameters {
     public static let keys = fields.map(\.name)
     public var filter: TaskFilter?
     /// The maximum number of tasks in this page; the daemon may send fewer.
     public var limit: Int?
-    /// The id after which the page starts: only tasks with a larger id are returned.
+    /// The id after which the page starts: only tasks with a larger id are returned or, in the order of the queue,
+    /// those behind it.
     public var after: TaskID?
     /// The number of newest tasks with whose oldest the page starts.
     public var newest: Int?
+    /// The order of the tasks; if absent, by id.
+    public var order: TaskListOrder?
 
-    public init(filter: TaskFilter? = nil, limit: Int? = nil, after: TaskID? = nil, newest: Int? = nil) {
+    public init(
+        filter: TaskFilter? = nil, limit: Int? = nil, after: TaskID? = nil, newest: Int? = nil,
+        order: TaskListOrder? = nil
+    ) {
         self.filter = filter
         self.limit = limit
         self.after = after
         self.newest = newest
+        self.order = order
     }
 }
 

@@ -25,18 +25,23 @@ public struct TaskListResult: Codable, Sendable, Equatable {
     public var tasks: [TaskStatus]
     /// The value to pass as `after` for the next page; `null` at the end.
     public var next: TaskID?
+    /// Whether the caller may see tasks of more than one owner, and there are some; `nil` from a daemon that does not
+    /// report it.
+    public var severalOwners: Bool?
 
-    public init(tasks: [TaskStatus], next: TaskID?) {
+    public init(tasks: [TaskStatus], next: TaskID?, severalOwners: Bool? = nil) {
         self.tasks = tasks
         self.next = next
+        self.severalOwners = severalOwners
     }
 
-    private enum CodingKeys: String, CodingKey { case tasks, next }
+    private enum CodingKeys: String, CodingKey { case tasks, next, severalOwners }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(tasks, forKey: .tasks)
         try container.encode(next, forKey: .next)
+        try container.encode(severalOwners, forKey: .severalOwners)
     }
 }
 

@@ -267,23 +267,83 @@ package struct QueueHandler: ControlHandler {
         if let newest = parameters.newest, newest < 1 {
             throw RPCError(FieldError(field: "newest", message: "must be at least 1"))
         }
-        let limit = min(parameters.limit ?? Self.pageLimit, Self.pageLimit)
-        var tasks: [TaskStatus] = []
-        var bytes = 0
-        while true {
-            let wanted = min(limit + 1 - tasks.count, Self.readAtOnce)
+        var page = Page(limit: min(parameters.limit ?? Self.pageLimit, Self.pageLimit))
+        if parameters.order == .queue {
+            try await fillInQueueOrder(&page, parameters, caller)
+        } else {
+            try await fill(&page, parameters, caller)
+        }
+        return TaskListResult(
+            tasks: page.tasks, next: page.isFull ? page.tasks.last?.id : nil,
+            severalOwners: try queue.hasSeveralOwners(for: caller))
+    }
+
+    /// A page of tasks that is being filled.
+    private struct Page {
+        let limit: Int
+        private(set) var tasks: [TaskStatus] = []
+        private var bytes = 0
+        /// Whether a task did not fit.
+        private(set) var isFull = false
+
+        init(limit: Int) { self.limit = limit }
+
+        mutating func add(_ part: [TaskStatus]) {
+            for task in part where !isFull {
+                bytes += QueueHandler.size(of: task)
+                isFull = tasks.count == limit || (bytes > QueueHandler.pageBytes && !tasks.isEmpty)
+                if !isFull { tasks.append(task) }
+            }
+        }
+    }
+
+    private func fill(_ page: inout Page, _ parameters: TaskListParameters, _ caller: Caller) async throws {
+        while !page.isFull {
+            let wanted = min(page.limit + 1 - page.tasks.count, Self.readAtOnce)
             // Only the first part needs `newest`, since it determines where the newest tasks begin.
             let part = try await queue.page(
-                parameters.filter ?? TaskFilter(), after: tasks.last?.id ?? parameters.after, limit: wanted,
-                newest: tasks.isEmpty ? parameters.newest : nil, for: caller)
-            for task in part {
-                bytes += Self.size(of: task)
-                if tasks.count == limit || (bytes > Self.pageBytes && !tasks.isEmpty) {
-                    return TaskListResult(tasks: tasks, next: tasks.last?.id)
+                parameters.filter ?? TaskFilter(), after: page.tasks.last?.id ?? parameters.after, limit: wanted,
+                newest: page.tasks.isEmpty ? parameters.newest : nil, for: caller)
+            page.add(part)
+            if part.count < wanted { return }
+        }
+    }
+
+    private func fillInQueueOrder(
+        _ page: inout Page, _ parameters: TaskListParameters, _ caller: Caller
+    ) async throws {
+        let filter = parameters.filter ?? TaskFilter()
+        if let states = filter.states, !states.isEmpty, states != [.queued] {
+            throw RPCError(
+                FieldError(field: "filter.states", message: "must be queued alone in the order of the queue"))
+        }
+        if parameters.newest != nil {
+            throw RPCError(FieldError(field: "newest", message: "does not apply to the order of the queue"))
+        }
+        var order = await queue.queueOrder(filter, for: caller)
+        var ids: ArraySlice<TaskID> = []
+        if let after = parameters.after {
+            var passed: [TaskID] = []
+            while true {
+                let part = try order.next(Self.readAtOnce)
+                if let index = part.firstIndex(of: after) {
+                    ids = part[(index + 1)...]
+                    break
                 }
-                tasks.append(task)
+                passed += part
+                if part.isEmpty {
+                    // The task is no longer queued, nor are most tasks before it.
+                    ids = passed[...]
+                    break
+                }
             }
-            if part.count < wanted { return TaskListResult(tasks: tasks, next: nil) }
+        }
+        while !page.isFull {
+            if ids.isEmpty { ids = try order.next(Self.readAtOnce)[...] }
+            if ids.isEmpty { return }
+            page.add(
+                try await queue.readyStatuses(of: Array(ids.prefix(Self.readAtOnce)), matching: filter, for: caller))
+            ids = ids.dropFirst(Self.readAtOnce)
         }
     }
 

@@ -12,6 +12,8 @@ enum RequestCost {
     private static let quickRows = 16
     private static let row = 4 << 10
     private static let batch = 5 << 20
+    /// The cost of determining the order of the queue.
+    private static let queueOrder = 8 << 20
 
     /// Returns the cost of a line that is not short, based on its length alone.
     static func longLine(_ length: Int, isBatch: Bool) -> Int {
@@ -32,6 +34,7 @@ enum RequestCost {
         switch command {
         case .taskList(let parameters):
             let rows = min(max(1, parameters.limit ?? QueueHandler.pageLimit), QueueHandler.pageLimit)
+            if parameters.order == .queue { return queueOrder + rows * row }
             return rows <= quickRows ? nil : rows * row
         case .taskPause(let selection), .taskResume(let selection), .taskCancel(let selection),
             .taskRetry(let selection), .taskRemove(let selection):

@@ -88,7 +88,7 @@ struct MessagesTests {
 
     @Test("the last page says so with null")
     func lastPage() throws {
-        #expect(try encode(TaskListResult(tasks: [], next: nil)) == #"{"next":null,"tasks":[]}"#)
+        #expect(try encode(TaskListResult(tasks: [], next: nil)) == #"{"next":null,"severalOwners":null,"tasks":[]}"#)
     }
 
     @Test("a field's error becomes invalid parameters, with its place before it")

@@ -22,8 +22,11 @@ extension MethodName {
                 .result([
                     ParameterField("tasks", .array(of: .shared(.task)), "the tasks"),
                     ParameterField("next", JSONSchema.taskID.orNull, "the value of after for the next page"),
+                    ParameterField(
+                        "severalOwners", .boolean, "whether the caller may see tasks of more than one user"),
                 ]), errors: [.unavailable],
-                example: ["filter": ["states": ["completed"]], "limit": 1], ["tasks": [Self.exampleTask], "next": 17])
+                example: ["filter": ["states": ["completed"]], "limit": 1],
+                ["tasks": [Self.exampleTask], "next": 17, "severalOwners": false])
         case .taskCount:
             MethodDescription(
                 "Counts tasks", returns: "counts",

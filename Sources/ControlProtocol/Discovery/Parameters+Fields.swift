@@ -20,6 +20,7 @@ extension TaskListParameters {
         .optional("limit", .integer(1...Int64.max), "the maximum number of tasks in the page, which has at most 500"),
         .optional("after", .taskID, "the id after which the page starts"),
         .optional("newest", .integer(1...Int64.max), "start with the first of this number of newest tasks"),
+        .optional("order", .words(of: TaskListOrder.self), "by id, or the queued tasks in the order of their starts"),
     ]
 }
 

@@ -4,7 +4,7 @@
 /// A new key may start ``credit`` tasks before it is held to the same number as the others. A few tasks next to
 /// thousands then complete as soon as slots become free, and the owner of the thousands waits no longer than those few
 /// take.
-struct FairShare<Key: Hashable> {
+struct FairShare<Key: Hashable & Sendable>: Sendable {
     /// A claim to be next. The smallest claim wins.
     struct Claim: Comparable {
         fileprivate var running: Int

@@ -101,7 +101,8 @@ struct ReadyWindow {
                 let other = queues[best.queue]
                 guard
                     urgent == best.isUrgent
-                        ? Self.precedes((queue.group, task), (other.group, other.tasks[best.task]), owners, groups)
+                        ? StartOrder.precedes(
+                            (queue.group, task), (other.group, other.tasks[best.task]), owners, groups)
                         : urgent
                 else { continue }
             }
@@ -109,24 +110,6 @@ struct ReadyWindow {
         }
         guard let best else { return nil }
         return Choice(task: queues[best.queue].tasks.remove(at: best.task), group: queues[best.queue].group)
-    }
-
-    private static func precedes(
-        _ one: (group: FairShareGroup, task: ReadyTask), _ other: (group: FairShareGroup, task: ReadyTask),
-        _ owners: FairShare<UInt32>, _ groups: FairShare<FairShareGroup.Key>
-    ) -> Bool {
-        if one.group.owner != other.group.owner {
-            let (left, right) = (owners.claim(of: one.group.owner), owners.claim(of: other.group.owner))
-            if left != right { return left < right }
-            // The owner whose task was added first comes first.
-            return (one.task.position, one.task.id.rawValue) < (other.task.position, other.task.id.rawValue)
-        }
-        if one.task.priority != other.task.priority { return one.task.priority > other.task.priority }
-        if one.group.batch != other.group.batch {
-            let (left, right) = (groups.claim(of: one.group.key), groups.claim(of: other.group.key))
-            if left != right { return left < right }
-        }
-        return one.task < other.task
     }
 }
 

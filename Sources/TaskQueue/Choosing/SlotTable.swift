@@ -11,7 +11,7 @@ import Transfer
 ///
 /// Urgent tasks come first and wait for no slot, but their number per owner is limited. Without the limit, an owner who
 /// declares all tasks urgent would block everyone else.
-struct SlotTable {
+struct SlotTable: Sendable {
     var activeTasks: Int
     /// The maximum number of running tasks of one owner; `nil` for no limit.
     var activeTasksPerOwner: Int?

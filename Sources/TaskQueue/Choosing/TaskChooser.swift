@@ -28,9 +28,9 @@ struct TaskChooser {
     /// The number of tasks read of a group at a time where only urgent tasks, which need no slot, may start.
     private static let urgentReadLimit = 8
     /// The maximum number of owners considered together. Further owners take turns.
-    private static let ownersTogether = 64
+    static let ownersTogether = 64
     /// The maximum number of groups considered together per owner. Further groups take turns.
-    private static let groupsTogether = 64
+    static let groupsTogether = 64
     /// The number of records read at a time, including those of the tasks likely to be next.
     private static let recordsTogether = 64
     /// The maximum number of times that groups are read for one choice, where no task found so far may start.
@@ -84,6 +84,15 @@ struct TaskChooser {
 
     /// Returns the hosts of which no task may start now.
     func blockedHosts(now: Milliseconds) -> Set<Int64> { slots.blockedHosts.union(gate.hostsOnHold(now: now)) }
+
+    /// Returns a forecast of the order in which ready tasks start, without any ready task yet.
+    ///
+    /// - Parameter running: the places of the running tasks, the earliest start first.
+    func forecast(running: [Place]) -> StartForecast {
+        StartForecast(
+            owners: owners, groups: groups, activeTasks: settings.activeTasks,
+            activeTasksPerOwner: settings.activeTasksPerOwner, running: running)
+    }
 
     // MARK: Choosing
 

@@ -13,6 +13,12 @@ extension Scheduler {
         running.count(of: owner)
     }
 
+    /// Returns a forecast of the order in which ready tasks start, and the running tasks, which are stored as ready.
+    func forecast() -> (forecast: StartForecast, running: Set<TaskID>) {
+        let places = running.runs.values.sorted { ($0.startedAt, $0.record.id) < ($1.startedAt, $1.record.id) }
+        return (chooser.forecast(running: places.map(\.place)), runningIDs)
+    }
+
     /// Returns the stored records updated with the live values of running tasks, and with the reason why a ready task
     /// is not running.
     func statuses(of records: [TaskRecord]) -> [TaskStatus] {

@@ -145,7 +145,7 @@ extension Database {
 }
 
 extension ReadyTask: Comparable {
-    fileprivate init(_ row: RowReader) throws(StoreError) {
+    init(_ row: RowReader) throws(StoreError) {
         id = try row.id(0)
         priority = try row.int(1)
         position = try row.integer(2)

@@ -14,6 +14,7 @@ struct Move: DaemonCommand {
               dlctl move 7 --first
               dlctl move 7 --last
               dlctl move 7 --before 3
+              dlctl list --queue             the order that results
             """)
 
     @Argument(help: "The id of the task.")

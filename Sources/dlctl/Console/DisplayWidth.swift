@@ -38,6 +38,26 @@ enum DisplayWidth {
         return kept + "…"
     }
 
+    /// Returns `text` shortened to `width` columns with an ellipsis in the middle, so that the end of a name remains
+    /// visible.
+    static func fitMiddle(_ text: String, _ width: Int) -> String {
+        guard of(text) > width else { return text }
+        guard width > 2 else { return fit(text, width) }
+        let characters = Array(text)
+        var (used, first, last) = (1, 0, characters.endIndex)
+        func room(_ columns: Int, upTo limit: Int) -> Bool { used + columns <= limit }
+        let head = width - (width - 1) / 2
+        while first < last, room(of(characters[first]), upTo: head) {
+            used += of(characters[first])
+            first += 1
+        }
+        while last > first, room(of(characters[last - 1]), upTo: width) {
+            last -= 1
+            used += of(characters[last])
+        }
+        return String(characters[..<first]) + "…" + String(characters[last...])
+    }
+
     /// Returns `text` padded with spaces to `width` columns.
     static func pad(_ text: String, _ width: Int, right: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - of(text)))

@@ -1,13 +1,16 @@
 /// A table of text. Column widths only grow from page to page, so that a long list can be streamed and stays aligned.
 ///
-/// On a terminal no line is wider than the terminal. The last column shrinks first, then columns that may be cut;
-/// columns that may be omitted are dropped last.
+/// On a terminal no line is wider than the terminal. Of the columns that may be cut, the last one shrinks first;
+/// columns that may be omitted are dropped last. Numbers, which are aligned to the right, are never cut.
 struct Table {
     struct Column {
         var title: String
         var alignsRight = false
-        /// The width to which the column may be cut; `nil` if it may not be cut.
+        /// The width to which the column may be cut; `nil` if it may not be cut. The last column may always be cut,
+        /// unless it is aligned to the right.
         var minimum: Int?
+        /// Whether cells are cut in the middle, so that the end of a name stays visible.
+        var isCutInMiddle = false
         /// The order in which the column may be omitted, the smallest number first; `nil` if it may not be omitted.
         var omission: Int?
     }
@@ -22,7 +25,7 @@ struct Table {
     private var showsHeader = true
 
     private static let gap = 2
-    /// The minimum width of the last column while other columns can shrink.
+    /// The minimum width of the last column, unless it has one of its own.
     private static let lastMinimum = 16
 
     init(_ columns: [Column], width: Int?) {
@@ -59,30 +62,39 @@ struct Table {
         }
     }
 
-    /// Returns the number of terminal columns missing for the last column to have its minimum width beside the others.
+    /// The titles of the columns that are omitted because the terminal is too narrow.
+    var omitted: [String] { columns.indices.filter { !shown.contains($0) }.map { columns[$0].title } }
+
+    /// Returns the width to which a column may be cut; `nil` if it may not be cut.
+    private func minimum(_ index: Int) -> Int? {
+        columns[index].minimum ?? (index == shown.last && !columns[index].alignsRight ? Self.lastMinimum : nil)
+    }
+
+    /// Returns the number of terminal columns missing to show every column.
     ///
     /// - Parameter smallest: whether columns that may be cut count with their minimum width.
     private func lacking(smallest: Bool) -> Int {
-        guard let width, let last = shown.last else { return 0 }
-        let others = shown.dropLast().reduce(0) { sum, index in
-            sum + Self.gap + (smallest ? min(widths[index], columns[index].minimum ?? .max) : widths[index])
+        guard let width else { return 0 }
+        let needed = shown.reduce(0) { sum, index in
+            sum + (smallest ? min(widths[index], minimum(index) ?? .max) : widths[index])
         }
-        return others + min(widths[last], Self.lastMinimum) - width
+        return needed + Self.gap * max(0, shown.count - 1) - width
     }
 
-    /// Returns the width of each column; the last shown column receives the remaining width.
+    /// Returns the width of each column.
     private func layout() -> [Int] {
         var layout = widths
-        guard let width, let last = shown.last else { return layout }
         var lacking = lacking(smallest: false)
-        for index in shown.dropLast() where lacking > 0 {
-            guard let minimum = columns[index].minimum, minimum < layout[index] else { continue }
-            let cut = min(lacking, layout[index] - minimum)
-            layout[index] -= cut
-            lacking -= cut
+        let flexible = shown.filter { minimum($0) != nil }
+        func cut(_ index: Int, to least: Int) {
+            guard lacking > 0, layout[index] > least else { return }
+            let part = min(lacking, layout[index] - least)
+            layout[index] -= part
+            lacking -= part
         }
-        let used = shown.dropLast().reduce(0) { $0 + layout[$1] + Self.gap }
-        layout[last] = max(0, width - used)
+        for index in flexible.suffix(1) + flexible.dropLast() { cut(index, to: minimum(index) ?? 0) }
+        // Even the minimum is too wide.
+        for index in flexible.suffix(1) { cut(index, to: 0) }
         return layout
     }
 
@@ -91,8 +103,13 @@ struct Table {
         for index in shown {
             let cell = index < cells.count ? cells[index] : ""
             let isLast = index == shown.last
-            let fitted = width == nil ? cell : DisplayWidth.fit(cell, layout[index])
-            text += isLast ? fitted : DisplayWidth.pad(fitted, layout[index], right: columns[index].alignsRight)
+            let fitted =
+                width == nil
+                ? cell
+                : columns[index].isCutInMiddle
+                    ? DisplayWidth.fitMiddle(cell, layout[index]) : DisplayWidth.fit(cell, layout[index])
+            let isPadded = !isLast || columns[index].alignsRight
+            text += isPadded ? DisplayWidth.pad(fitted, layout[index], right: columns[index].alignsRight) : fitted
             if !isLast { text += String(repeating: " ", count: Self.gap) }
         }
         while text.last == " " { text.removeLast() }

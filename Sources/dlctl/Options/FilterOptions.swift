@@ -13,8 +13,8 @@ struct FilterOptions: ParsableArguments {
         help: ArgumentHelp("Select tasks with this text in the URL or path, ignoring case.", valueName: "text"))
     var search: String?
 
-    @Option(help: ArgumentHelp("Select tasks of this user.", valueName: "uid"))
-    var owner: UInt32?
+    @Option(help: ArgumentHelp("Select tasks of this user.", valueName: "name|uid"))
+    var owner: String?
 
     @Option(
         help: ArgumentHelp(
@@ -40,7 +40,8 @@ struct FilterOptions: ParsableArguments {
 
     func filter() throws(Failure) -> TaskFilter {
         TaskFilter(
-            states: states.isEmpty ? nil : states, batch: batch, search: search, owner: owner,
+            states: states.isEmpty ? nil : states, batch: batch, search: search,
+            owner: try owner.map { text throws(Failure) in try UserArgument.uid(text, option: "--owner") },
             since: try since.map { text throws(Failure) in try Clock.past(text, option: "--since") },
             until: try until.map { text throws(Failure) in try Clock.past(text, option: "--until") })
     }

@@ -138,7 +138,7 @@ struct OpenRPCDocumentTests {
             #expect(check.faults(of: json, in: schema) == [], "\(name.rawValue): \(json)")
         }
         try expect(TaskAddResult(ids: [TaskID(1)], found: []), of: .taskAdd)
-        try expect(TaskListResult(tasks: [], next: nil), of: .taskList)
+        try expect(TaskListResult(tasks: [], next: nil, severalOwners: true), of: .taskList)
         try expect(TaskCountResult(owners: [.init(owner: 1, tasks: 2)]), of: .taskCount)
         try expect(
             TaskChangeResult(changed: 0, errors: [.init(id: TaskID(1), code: .unknownTask, message: "m")]),

@@ -24,6 +24,18 @@ import Testing
         #expect(after.global.json)
     }
 
+    @Test("list takes states as words, and a descending field")
+    func listWords() throws {
+        let command = try parse("list", "failed", "--sort", "-bytesTotal", "waiting", as: List.self)
+        #expect(command.words == ["failed", "waiting"])
+        #expect(command.sort == "-bytesTotal")
+        let message = { (error: any Error) in RootCommand.message(for: error) }
+        #expect { try RootCommand.parseAsRoot(["list", "faild"]) } throws: {
+            message($0).contains("did you mean failed?")
+        }
+        #expect { try RootCommand.parseAsRoot(["list", "7"]) } throws: { message($0).contains("dlctl show 7") }
+    }
+
     @Test("... and before, between and after the words of queue apply")
     func queueOptions() throws {
         let command = try parse("--json", "queue", "--socket", "/q", "apply", "f.yaml", as: QueueApply.self)
@@ -38,6 +50,9 @@ import Testing
             ["add", "--input", "f", "http://a/"], ["pause"], ["pause", "1", "--all"], ["pause", "abc"],
             ["pause", "--", "-1"],
             ["pause", "99999999999999999999"], ["pause", "+1"], ["list", "--state", "odd"], ["list", "--limit", "0"],
+            ["list", "odd"], ["list", "7"], ["list", "--queue", "--sort", "id"], ["list", "--queue", "failed"],
+            ["list", "--queue", "--after", "7"], ["wait", "--batch", ""], ["wait", "1", "--all"],
+            ["wait", "1", "--batch", "b"],
             ["wait"], ["wait", "1", "--timeout", "nan"], ["wait", "1", "--timeout", "1e3"],
             ["wait", "1", "--timeout=-1"],
             ["list", "--batch", ""], ["cancel", "--batch", ""],

@@ -31,7 +31,7 @@ import Testing
             ("list --limit 0", "--limit", "'0' is not a positive whole number"),
             ("list --limit x", "--limit", "'x' is not a positive whole number"),
             ("list --limit", "--limit", "needs a value; give a positive whole number"),
-            ("list --after x", "--after", "a task id"), ("list --owner me", "--owner", "a numeric user id"),
+            ("list --after x", "--after", "a task id"), ("list --sort", "--sort", "needs a value"),
             ("list --state odd", "--state", "one of queued, active, waiting, paused, completed, failed, cancelled"),
             ("list --state -1", "--state", "'-1' is not one of queued"),
             ("list --since -2h", "--since", "'-2h' is not a time"),

@@ -81,6 +81,20 @@ import Testing
     }
 }
 
+extension DisplayWidthTests {
+    @Test("a name is shortened in the middle, and no wide character is halved")
+    func fitMiddle() {
+        #expect(DisplayWidth.fitMiddle("abcdef", 6) == "abcdef")
+        #expect(DisplayWidth.fitMiddle("abcdefgh.iso", 8) == "abcd…iso")
+        #expect(DisplayWidth.fitMiddle("日本語日本語", 6) == "日…語")
+        for width in 0...14 {
+            for text in ["日本語日本語", "abcdefghijkl", "aé日🙂b日🙂c"] {
+                #expect(DisplayWidth.of(DisplayWidth.fitMiddle(text, width)) <= width)
+            }
+        }
+    }
+}
+
 @Suite struct TableTests {
     private let columns = [
         Table.Column(title: "ID", alignsRight: true), Table.Column(title: "A"), Table.Column(title: "B"),
@@ -101,6 +115,23 @@ import Testing
         var table = Table(columns, width: 20)
         let lines = table.page([["1", "x", "a name that is far too long"]])
         #expect(lines.last == " 1  x  a name that …")
+    }
+
+    @Test("numbers are never cut: names are, then columns are left out")
+    func numbers() {
+        let fields: [ListField] = [.id, .name, .bytesTotal, .createdAt]
+        let columns = fields.enumerated().map { $1.column(omission: $0 == 0 ? nil : fields.count - $0) }
+        let task = sampleTask(123, name: String(repeating: "n", count: 50) + ".iso", of: 5_000_000)
+        let row = fields.map { $0.cell(task) }
+        var wide = Table(columns, width: nil)
+        #expect(wide.page([row]).last == "123  \(task.name ?? "")     4.8 MiB  \(Clock.local(0))")
+        var narrow = Table(columns, width: 60)
+        let line = narrow.page([row]).last ?? ""
+        #expect(line.hasSuffix("n.iso     4.8 MiB  \(Clock.local(0))") && line.contains("…"), "\(line)")
+        #expect(narrow.omitted.isEmpty)
+        var narrower = Table(columns, width: 32)
+        #expect(narrower.page([row]).last?.hasSuffix("4.8 MiB") == true)
+        #expect(narrower.omitted == ["CREATEDAT"])
     }
 
     @Test("no line of a list is wider than the terminal", arguments: [1, 10, 20, 40, 60, 80, 120, 200])
@@ -127,11 +158,11 @@ import Testing
             var table = Table(TaskColumns.all, width: width)
             return table.page([TaskColumns.row(waiting, now: 0)]).last
         }
-        #expect(line(200) == " 1  name does not resolve, 1st try in 14 s  1.0 GiB     -  a-rather-long-name.iso")
-        #expect(line(80) == " 1  name does not resolve, 1st try in 14 s  1.0 GiB     -  a-rather-long-name.i…")
-        #expect(line(60) == " 1  name does not resolve,…  1.0 GiB     -  a-rather-long-n…")
-        #expect(line(45) == " 1  name does not…  1.0 GiB  a-rather-long-n…")
-        #expect(line(40) == " 1  name does not res…  a-rather-long-n…")
+        #expect(line(200) == " 1  name does not resolve, 1st try in 14 s  1.0 GiB     -     -  a-rather-long-name.iso")
+        #expect(line(80) == " 1  name does not resolve, 1st try in 14…  1.0 GiB     -     -  a-rather…ame.iso")
+        #expect(line(60) == " 1  name does not re…  1.0 GiB     -     -  a-rather…ame.iso")
+        #expect(line(45) == " 1  name does not…  1.0 GiB  a-rather…ame.iso")
+        #expect(line(40) == " 1  name does not res…  a-rather…ame.iso")
         #expect(line(20) == " 1  name does not…")
     }
 }

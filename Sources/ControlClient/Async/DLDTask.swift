@@ -1,0 +1,162 @@
+import ControlProtocol
+public import TaskModel
+
+/// A task of the daemon, as a handle for an app. The task lives on when the handle is gone.
+public struct DLDTask: Sendable, Identifiable {
+    public let id: TaskID
+    let client: DLDClient
+
+    /// The finished file of a task.
+    public struct File: Sendable, Equatable {
+        /// The absolute path: of the downloaded file, or of the source of an upload.
+        public let path: String
+        public let bytes: Int64
+        /// Whether a checksum of the file was compared.
+        public let isVerified: Bool
+    }
+
+    /// What happens to the transfer when the Swift task that waits for it is cancelled.
+    public enum CancellationPolicy: Sendable {
+        /// It goes on.
+        case leave
+        /// It is cancelled.
+        case cancelTransfer
+    }
+
+    /// The finished file, for which the property waits. Cancelling the Swift task leaves the transfer alone.
+    ///
+    /// - Throws: ``DLDTaskError``, ``ClientError`` or `CancellationError`.
+    public var value: File {
+        get async throws { try await value() }
+    }
+
+    /// Waits for the finished file.
+    ///
+    /// - Throws: ``DLDTaskError`` where the task fails, is cancelled or removed, or is paused until a person acts;
+    ///   ``ClientError``; `CancellationError` where the Swift task is cancelled.
+    public func value(whenCancelled policy: CancellationPolicy = .leave) async throws -> File {
+        for try await status in client.watch.statuses(of: id, client) where status.isSettled {
+            guard status.state == .completed, let path = status.path else { throw DLDTaskError(status) }
+            return File(path: path, bytes: status.bytesDone, isVerified: status.verified)
+        }
+        if Task.isCancelled {
+            if policy == .cancelTransfer { try await cancelInNewTask() }
+            throw CancellationError()
+        }
+        throw DLDTaskError.removed(id)
+    }
+
+    /// A cancelled Swift task cannot wait for the daemon, so another one does.
+    private func cancelInNewTask() async throws {
+        let cancellation = Task { try await cancel() }
+        try await cancellation.value
+    }
+
+    /// The progress: the present one, and each change until the task is completed, has failed, or waits for a person.
+    public var progress: DLDProgressSequence { DLDProgressSequence(task: self) }
+
+    /// The task as it is now.
+    ///
+    /// - Throws: ``DLDTaskError/removed(_:)`` where it does not exist any more, or ``ClientError``.
+    public var status: TaskStatus {
+        get async throws {
+            guard let status = try await client.status(of: id) else { throw DLDTaskError.removed(id) }
+            return status
+        }
+    }
+
+    // MARK: Commands
+
+    public func pause() async throws { try await act(.taskPause) }
+    public func resume() async throws { try await act(.taskResume) }
+    public func cancel() async throws { try await act(.taskCancel) }
+    public func retry() async throws { try await act(.taskRetry) }
+    /// Removes the record, and the part of a download that is not complete.
+    public func remove() async throws { try await act(.taskRemove) }
+
+    private func act(_ method: MethodName) async throws {
+        let result = try await client.calls.run { [id] client throws(ClientError) in
+            try client.change(method, TaskSelectionParameters(ids: [id]))
+        }
+        if let error = result.errors.first { throw DLDTaskError.refused(id, error.message) }
+    }
+}
+
+/// A reason why a task has no file.
+public enum DLDTaskError: Error, Sendable, Equatable {
+    /// The task failed, was cancelled, or is paused until a person acts. `status` tells why.
+    case ended(TaskStatus)
+    /// The task was removed.
+    case removed(TaskID)
+    /// A command was refused, with the daemon's message.
+    case refused(TaskID, String)
+
+    init(_ status: TaskStatus) { self = .ended(status) }
+}
+
+extension DLDTaskError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .ended(let status):
+            "task \(status.id) is \(status.state.rawValue)"
+                + (status.error.map { ": \($0.message)" } ?? status.reason.map { ": \($0.rawValue)" } ?? "")
+        case .removed(let id): "task \(id) was removed"
+        case .refused(let id, let message): "task \(id): \(message)"
+        }
+    }
+}
+
+/// The progress of a task.
+public struct DLDProgress: Sendable, Equatable {
+    public let state: TaskState
+    public let reason: TaskReason?
+    public let bytesDone: Int64
+    public let bytesTotal: Int64?
+    /// The throughput in bytes per second.
+    public let rate: Int64?
+    /// The estimated remaining time in seconds.
+    public let eta: Int64?
+
+    /// The share of the bytes that is done, from 0 to 1; `nil` if the size is unknown.
+    public var fraction: Double? {
+        bytesTotal.map { $0 > 0 ? min(1, Double(bytesDone) / Double($0)) : state == .completed ? 1 : 0 }
+    }
+
+    init(_ status: TaskStatus) {
+        state = status.state
+        reason = status.reason
+        bytesDone = status.bytesDone
+        bytesTotal = status.bytesTotal
+        rate = status.rate
+        eta = status.eta
+    }
+}
+
+/// The progress of a task as a sequence. It ends when the task is completed, has failed, was cancelled or removed, or is
+/// paused until a person acts, and when the daemon refuses to tell.
+public struct DLDProgressSequence: AsyncSequence, Sendable {
+    public typealias Element = DLDProgress
+
+    let task: DLDTask
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(statuses: task.client.watch.statuses(of: task.id, task.client).makeAsyncIterator())
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        var statuses: AsyncThrowingStream<TaskStatus, any Error>.Iterator
+        private var last: DLDProgress?
+
+        init(statuses: AsyncThrowingStream<TaskStatus, any Error>.Iterator) { self.statuses = statuses }
+
+        public mutating func next() async -> DLDProgress? {
+            while let status = try? await statuses.next() {
+                let progress = DLDProgress(status)
+                if progress == last { continue }
+                last = progress
+                return progress
+            }
+            return nil
+        }
+    }
+}
