@@ -60,10 +60,10 @@ extension Context {
             output.json(Shown(added, isOfBatch: batch != nil))
         }
         guard let wait else { return }
-        let waiter = waiter(wait, client: client, isFollowing: isFollowing)
+        let waiter = waiter(WaitTarget(ids: wait, batch: batch), client: client, isFollowing: isFollowing)
         try waiter.run()
         if json { output.json(Shown(added, isOfBatch: batch != nil, tasks: waiter.settled)) }
-        guard waiter.conclude() else { throw ExitStatus.failed }
+        try conclude(waiter)
     }
 
     private func reportFound(_ added: AddedTasks, batch: String?, _ client: ControlClient) throws(ClientError) {

@@ -3,20 +3,36 @@ import Glibc
 import TaskModel
 
 extension Context {
-    /// Creates a waiter, which shows bars if the terminal supports them.
+    /// Creates a waiter, which shows bars if the terminal supports them. From then on Ctrl-C tells how to wait again.
     ///
     /// - Parameter isFollowing: whether the client is already subscribed to the events that end these tasks.
     func waiter(
-        _ ids: [TaskID], client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never
+        _ target: WaitTarget, client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never
     ) -> TaskWaiter {
         let environment = Environment.variables
-        let showsBars = !json && Terminal.isTerminal(STDERR_FILENO) && Terminal.movesCursor(environment)
+        let showsBars = showsSummary && Terminal.movesCursor(environment)
         let view =
             showsBars
             ? ProgressView(style: Terminal.style(environment)) : nil
+        if !json {
+            let command = Escape.visible(target.command(socket: socket))
+            Terminal.setFarewell("\ndlctl: the tasks go on; to watch them again: \(command)\n")
+        }
         return TaskWaiter(
-            ids, client: client, isFollowing: isFollowing, wantsDetails: json || showsBars, deadline: deadline,
+            target.ids, client: client, isFollowing: isFollowing,
+            areKnown: target.isAll || target.batch != nil, wantsDetails: json || showsSummary, deadline: deadline,
             view: view,
             connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
+    }
+
+    private var showsSummary: Bool { !json && Terminal.isTerminal(STDERR_FILENO) }
+
+    /// Reports how the tasks ended.
+    ///
+    /// - Throws: ``ExitStatus/failed`` if a task did not complete.
+    func conclude(_ waiter: TaskWaiter) throws {
+        output.flush()
+        if showsSummary { waiter.summary.lines().forEach(Output.note) }
+        guard waiter.conclude(reports: !showsSummary) else { throw ExitStatus.failed }
     }
 }

@@ -37,18 +37,31 @@ final class TaskWaiter {
     /// The last known status of pending tasks, kept only for the bars.
     private var latest: [TaskID: TaskStatus] = [:]
     private(set) var endings: [TaskID: Ending] = [:]
+    private var tally: WaitTally
+    /// Whether the tasks are few enough to read each of them for each drawing.
+    private let readsEach: Bool
+    /// Whether the tasks were added for this wait.
+    private let areNew: Bool
+    private let began = ContinuousClock.now
+    /// The tasks whose last line is on the screen, in the order in which they ended, and those whose line is not yet.
+    private var shownEndings: [TaskID] = []
+    private var newEndings: [TaskID] = []
+    /// The time of the next look at the tasks that wait, if there are too many to read each.
+    private var nextWaitingLook = Deadline.after(seconds: 0)
+    private var waitingTasks: [TaskStatus] = []
 
     /// - Parameters:
     ///   - ids: the tasks to wait for; duplicates are ignored.
     ///   - client: the initial connection.
     ///   - isFollowing: whether `client` was subscribed to ``eventTypes`` before the tasks were added, so that their
     ///     states need not be read first.
+    ///   - areKnown: whether the tasks existed a moment ago, so that an unknown id is that of a removed task.
     ///   - wantsDetails: whether the final status of completed tasks is read.
     ///   - connect: creates a new connection after the current one ends.
     ///   - report: reports errors that do not end the wait.
     init(
-        _ ids: [TaskID], client: any TaskSource, isFollowing: Bool = false, wantsDetails: Bool = true,
-        deadline: Deadline = .never, view: ProgressView? = nil,
+        _ ids: [TaskID], client: any TaskSource, isFollowing: Bool = false, areKnown: Bool = false,
+        wantsDetails: Bool = true, deadline: Deadline = .never, view: ProgressView? = nil,
         connect: @escaping () throws(ClientError) -> any TaskSource,
         sleep: @escaping (_ seconds: Double) -> Void = {
             _ = usleep(UInt32($0 * 1_000_000))  // a signal that cuts the sleep short only causes an earlier attempt
@@ -58,9 +71,12 @@ final class TaskWaiter {
         var seen: Set<TaskID> = []
         self.ids = ids.filter { seen.insert($0).inserted }
         pending = seen
+        tally = WaitTally(tasks: seen.count)
+        readsEach = view.map { seen.count <= $0.capacity } ?? false
+        areNew = isFollowing
         self.client = client
         isSubscribed = isFollowing
-        wasSeen = isFollowing
+        wasSeen = isFollowing || areKnown
         self.wantsDetails = wantsDetails
         self.deadline = deadline
         self.view = view
@@ -112,6 +128,21 @@ final class TaskWaiter {
         if let view { draw(view, isLast: true) }
     }
 
+    /// The summary of the wait after its end.
+    var summary: WaitSummary {
+        let elapsed = began.duration(to: .now) / .milliseconds(1)
+        let others = ids.compactMap { id -> (TaskID, TaskStatus?)? in
+            switch endings[id] {
+            case .completed: nil
+            case .settled(let task): task.state == .completed ? nil : (id, task)
+            case .removed, nil: (id, nil)
+            }
+        }
+        return WaitSummary(
+            tally: tally, tasks: ids.count, elapsed: Milliseconds(max(0, min(elapsed, 1e15))), others: others,
+            areOthersShown: readsEach)
+    }
+
     /// The final status of the tasks in the order of the ids, without removed tasks.
     var settled: [TaskStatus] {
         ids.compactMap { if case .settled(let task)? = endings[$0] { task } else { nil } }
@@ -119,8 +150,9 @@ final class TaskWaiter {
 
     /// Reports the tasks that did not complete.
     ///
+    /// - Parameter reports: whether the tasks are reported; not if a summary names them.
     /// - Returns: whether all tasks completed.
-    func conclude() -> Bool {
+    func conclude(reports: Bool = true) -> Bool {
         var allCompleted = true
         for id in ids {
             let message: String
@@ -136,8 +168,7 @@ final class TaskWaiter {
                 code = .unknownTask
             }
             allCompleted = false
-            // The last line of the task's bar already shows the outcome.
-            if let view, showsEach(view) { continue }
+            if !reports { continue }
             var failure = Failure(.failed, code: code, message)
             failure.bare = true
             report(failure)
@@ -213,15 +244,38 @@ final class TaskWaiter {
     }
 
     private func record(_ task: TaskStatus) {
-        if task.isSettled { end(task.id, .settled(task)) } else if view != nil { latest[task.id] = task }
+        if task.isSettled {
+            end(task.id, .settled(task))
+        } else {
+            tally.record(task, isNew: areNew)
+            if view != nil { latest[task.id] = task }
+        }
     }
 
     private func endUnknown(_ id: TaskID) { end(id, reportedComplete.contains(id) ? .completed : .removed) }
 
     private func end(_ id: TaskID, _ ending: Ending) {
         guard pending.remove(id) != nil else { return }
-        endings[id] = ending
         latest[id] = nil
+        var isCompleted = false
+        var task: TaskStatus?
+        switch ending {
+        case .completed: isCompleted = true
+        case .settled(let settled):
+            task = settled
+            isCompleted = settled.state == .completed
+        case .removed: break
+        }
+        tally.end(id, task, isCompleted: isCompleted, isNew: areNew)
+        if view == nil {
+            endings[id] = ending
+        } else if readsEach {
+            endings[id] = ending
+            newEndings.append(id)
+        } else {
+            // The details of many completed tasks are not shown.
+            endings[id] = isCompleted ? .completed : ending
+        }
     }
 
     // MARK: - Events
@@ -262,57 +316,66 @@ final class TaskWaiter {
 
     // MARK: - Bars
 
-    private func showsEach(_ view: ProgressView) -> Bool { ids.count <= view.capacity }
-
     private func redraw(_ view: ProgressView, _ client: any TaskSource) throws(ClientError) {
-        if showsEach(view) {
+        if readsEach {
             // A task that is gone is reported by an event still on its way.
             for id in pending { if let task = try client.taskIfKnown(id) { record(task) } }
-        } else {
-            let page = try client.page(
-                TaskListParameters(
-                    filter: TaskFilter(states: [.active]), after: pending.min().map { TaskID($0.rawValue - 1) }))
+        } else if let first = pending.min() {
+            let before = TaskID(first.rawValue - 1)
             latest = [:]
-            for task in page.tasks where pending.contains(task.id) { latest[task.id] = task }
+            let active = try client.page(TaskListParameters(filter: TaskFilter(states: [.active]), after: before))
+            for task in active.tasks where pending.contains(task.id) { record(task) }
+            if nextWaitingLook.isOver {
+                let others = try client.page(
+                    TaskListParameters(
+                        filter: TaskFilter(states: [.waiting, .queued, .paused]), limit: view.capacity, after: before))
+                waitingTasks = others.tasks
+                nextWaitingLook = .after(seconds: 1)
+            }
+            for task in waitingTasks where pending.contains(task.id) && latest[task.id] == nil { record(task) }
         }
         draw(view)
     }
 
     private func draw(_ view: ProgressView, isLast: Bool = false, note: String? = nil) {
-        let layout = view.layout
-        let note = note.map { [layout.note($0)] } ?? []
-        guard showsEach(view) else {
-            view.draw([layout.total(total)] + note)
-            return
+        var layout = view.layout
+        layout.idWidth = ids.max().map { $0.description.count } ?? 0
+        if view.clearsScreen {
+            newEndings = shownEndings + newEndings
+            shownEndings = []
         }
-        let now = Clock.now()
+        let lasting = newEndings.compactMap { id -> String? in
+            switch endings[id] {
+            case .settled(let task): layout.ending(task)
+            case .removed: layout.removed(id)
+            case .completed, nil: nil
+            }
+        }
+        shownEndings += newEndings
+        newEndings = []
         view.draw(
-            ids.map { id in
-                switch endings[id] {
-                case .completed: "task \(id)"
-                case .settled(let task): layout.ending(task, whole: isLast)
-                case .removed: layout.removed(id)
-                case nil: latest[id].map { layout.line($0, now: now) } ?? "task \(id)"
-                }
-            } + note)
+            isLast
+                ? []
+                : rows(layout, capacity: view.capacity) + [layout.total(total)]
+                    + (note.map { [layout.note($0)] } ?? []),
+            below: lasting)
+    }
+
+    /// Returns the lines of the tasks that have not ended: those that run first, then those of which the reason for
+    /// waiting is known.
+    private func rows(_ layout: BarLayout, capacity: Int) -> [String] {
+        let now = Clock.now()
+        let known = latest.values.sorted { ($0.state == .active ? 0 : 1, $0.id) < ($1.state == .active ? 0 : 1, $1.id) }
+        var lines = known.prefix(capacity).map { layout.line($0, now: now) }
+        if readsEach, lines.count < capacity {
+            lines += pending.filter { latest[$0] == nil }.sorted().prefix(capacity - lines.count).map(layout.bare)
+        }
+        if pending.count > lines.count { lines.append(layout.others(pending.count - lines.count)) }
+        return lines
     }
 
     private var total: BarLayout.Total {
-        var total = BarLayout.Total(tasks: ids.count, active: latest.count)
-        for ending in endings.values {
-            switch ending {
-            case .completed: total.completed += 1
-            case .settled(let task):
-                total.bytes += task.bytesDone
-                if task.state == .completed { total.completed += 1 }
-            case .removed: break
-            }
-        }
-        total.unsuccessful = endings.count - total.completed
-        for task in latest.values {
-            total.bytes += task.bytesDone
-            total.rate += task.rate ?? 0
-        }
-        return total
+        let rate = latest.values.reduce(Int64(0)) { $0.addingClamped($1.rate ?? 0) }
+        return tally.total(rate: rate)
     }
 }

@@ -1,5 +1,7 @@
 import ArgumentParser
 import ControlClient
+import ControlProtocol
+import Glibc
 import TaskModel
 
 struct Wait: DaemonCommand {
@@ -7,15 +9,27 @@ struct Wait: DaemonCommand {
         abstract: "Waits until tasks have ended.",
         discussion: """
             A task has ended when it is completed, failed, cancelled or removed, or when the daemon has paused it \
-            because it needs the user. Waiting continues across a restart of the daemon.
+            because it needs the user. Waiting continues across a restart of the daemon. Ctrl-C ends the waiting \
+            alone; the tasks go on.
+
+            --all and --batch wait for the tasks that have not ended at that moment; if there are none, dlctl says so \
+            and exits with 0.
 
             EXAMPLES:
               dlctl wait 7 8 && echo completed
+              dlctl wait --all
+              dlctl wait --batch nightly
               dlctl wait 7 --timeout 60; [ $? -eq 75 ] && echo not yet
             """)
 
     @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"))
-    var arguments: [TaskIDs]
+    var arguments: [TaskIDs] = []
+
+    @Flag(help: "Wait for all of your tasks that have not ended.")
+    var all = false
+
+    @Option(help: ArgumentHelp("Wait for the tasks of this batch that have not ended.", valueName: "name"))
+    var batch: String?
 
     @Option(help: ArgumentHelp("Give up after this many seconds; fractions are allowed.", valueName: "seconds"))
     var timeout: SecondsArgument?
@@ -24,20 +38,48 @@ struct Wait: DaemonCommand {
     @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
 
-    func validate() throws { try arguments.validate() }
+    func validate() throws {
+        try arguments.validate()
+        if batch?.isEmpty == true { throw ValidationError("--batch: is empty; give the name of a batch.") }
+        let isFiltered = all || batch != nil
+        if arguments.isEmpty && !isFiltered {
+            throw ValidationError("id: is missing; give ids, --all or --batch NAME.")
+        }
+        if !arguments.isEmpty && isFiltered { throw ValidationError("Give ids, or --all or --batch, not both.") }
+    }
 
     func perform(_ context: Context) throws {
-        let ids = arguments.ids
         let deadline = timeout.map { Deadline.after(seconds: $0.seconds) } ?? .never
-        let waiter = context.waiter(ids, client: try context.connect(), deadline: deadline)
+        let client = try context.connect()
+        let target = try target(client)
+        if target.ids.isEmpty {
+            if context.json { context.output.json([TaskStatus]()) }
+            let tasks = batch.map { "no task of the batch \(Escape.visible($0)) is" } ?? "none of your tasks is"
+            if !context.json { Output.note("nothing to wait for: \(tasks) unfinished") }
+            return
+        }
+        let waiter = context.waiter(target, client: client, deadline: deadline)
         try waiter.run()
         if context.json {
-            if ids.count > 1 {
+            if target.ids.count > 1 || arguments.isEmpty {
                 context.output.json(waiter.settled)
             } else if let task = waiter.settled.first {
                 context.output.json(task)
             }
         }
-        guard waiter.conclude() else { throw ExitStatus.failed }
+        try context.conclude(waiter)
+    }
+
+    /// Returns the tasks to wait for.
+    private func target(_ client: ControlClient) throws -> WaitTarget {
+        guard arguments.isEmpty else { return WaitTarget(ids: arguments.ids) }
+        var filter = TaskFilter(states: TaskState.allCases.filter { !$0.isEnded }, batch: batch)
+        if all { filter.owner = getuid() }
+        var ids: [TaskID] = []
+        try client.forEachPage(filter: filter) { page in
+            ids += page.map(\.id)
+            return true
+        }
+        return WaitTarget(ids: ids, batch: batch, isAll: all)
     }
 }

@@ -51,6 +51,29 @@ enum Terminal {
         if cursorIsHidden.exchange(false, ordering: .sequentiallyConsistent) { send("\u{1B}[?25h") }
     }
 
+    /// The address of the text to write when Ctrl-C ends the program, and its length. A signal handler may not allocate
+    /// memory.
+    private static let farewell = Atomic<UInt>(0)
+    private static let farewellLength = Atomic(0)
+
+    /// Sets the text that is written to standard error when Ctrl-C ends the program.
+    static func setFarewell(_ text: String) {
+        // The memory is never freed, because the handler may read it at any time; the text is set once for a command.
+        let bytes = Array(text.utf8)
+        let copy = UnsafeMutableRawPointer.allocate(byteCount: max(1, bytes.count), alignment: 1)
+        bytes.withUnsafeBytes { copy.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(copy), byteCount: $0.count) }
+        farewellLength.store(0, ordering: .sequentiallyConsistent)
+        farewell.store(UInt(bitPattern: copy), ordering: .sequentiallyConsistent)
+        farewellLength.store(bytes.count, ordering: .sequentiallyConsistent)
+    }
+
+    private static func sendFarewell() {
+        let count = farewellLength.load(ordering: .sequentiallyConsistent)
+        guard count > 0, let text = UnsafeRawPointer(bitPattern: farewell.load(ordering: .sequentiallyConsistent))
+        else { return }
+        _ = write(STDERR_FILENO, text, count)  // the program ends in any case
+    }
+
     private static func send(_ sequence: StaticString) {
         // This is a single write of static bytes, which is allowed in a signal handler (signal-safety(7)).
         _ = write(STDERR_FILENO, sequence.utf8Start, sequence.utf8CodeUnitCount)
@@ -61,11 +84,13 @@ enum Terminal {
     static func handleInterrupts() {
         // Initialise the lazy static variable here, so that no signal handler is the first to access it.
         showCursor()
+        sendFarewell()
         _ = signal(SIGPIPE, SIG_IGN)  // fails only for an unknown signal
         for number in [SIGINT, SIGTERM, SIGHUP] {
             // `signal` fails only for an unknown signal.
             _ = signal(number) { number in
                 Terminal.showCursor()
+                if number == SIGINT { Terminal.sendFarewell() }
                 _exit(128 + number)
             }
         }

@@ -45,7 +45,7 @@ struct DaemonAdvice {
         switch path {
         case SocketPath.system: "sudo systemctl start dld.socket dld.service"
         case userSocket: hasUserUnit ? "systemctl --user start dld" : "dld"
-        default: "dld --socket \(Self.quoted(path))"
+        default: "dld --socket \(Shell.quoted(path))"
         }
     }
 
@@ -56,11 +56,5 @@ struct DaemonAdvice {
         case userSocket where hasUserUnit: "`journalctl --user -u dld -n 20` may say why"
         default: "the terminal or log of that daemon may say why"
         }
-    }
-
-    /// Returns the path quoted for a shell.
-    private static func quoted(_ path: String) -> String {
-        let plain = path.utf8.allSatisfy { $0.isLetterOrDigit || "/._-+:@,".utf8.contains($0) }
-        return plain ? path : "'" + path.replacing("'", with: #"'\''"#) + "'"
     }
 }

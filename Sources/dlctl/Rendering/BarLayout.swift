@@ -5,28 +5,55 @@ struct BarLayout {
     /// The maximum width of a line in terminal columns.
     var width: Int
     var style: Terminal.Style
+    /// The width of the ids at the start of the lines; 0 for lines without ids.
+    var idWidth = 0
 
-    /// A summary of many tasks that are waited for together.
+    /// The totals of the tasks that are waited for together.
     struct Total: Equatable {
         var tasks = 0
         var completed = 0
         /// The number of tasks that failed, were cancelled or removed, or need user action.
         var unsuccessful = 0
-        var active = 0
         var bytes: Int64 = 0
+        /// The size of all tasks; `nil` if that of any task is unknown.
+        var bytesTotal: Int64?
         var rate: Int64 = 0
+
+        /// The number of tasks that are no longer waited for.
+        var ended: Int { completed + unsuccessful }
+
+        /// The time left in seconds; `nil` if it is unknown.
+        var eta: Int64? {
+            guard let bytesTotal, rate > 0 else { return nil }
+            return max(0, bytesTotal.subtractingClamped(bytes)) / rate
+        }
     }
 
     // MARK: - One task
 
     /// Returns the line for a task that has not settled.
     func line(_ task: TaskStatus, now: Milliseconds) -> String {
-        let name = DisplayWidth.pad(DisplayWidth.fit(Describe.name(task), nameWidth), nameWidth)
+        let head = id(task.id) + DisplayWidth.pad(DisplayWidth.fitMiddle(Describe.name(task), nameWidth), nameWidth)
+        let room = width - DisplayWidth.of(head) - 2
         guard task.state == .active, task.phase != .verifying, task.phase != .publishing else {
-            let words = DisplayWidth.fit(Describe.state(task, now: now), max(0, width - nameWidth - 2))
-            return "\(name)  \(paint(words, task.state == .waiting ? .yellow : .dim))"
+            let state = Describe.state(task, now: now) { Self.countdown(to: $0, now: now) }
+            let words = DisplayWidth.fit(Escape.visible(state), max(0, room))
+            return "\(head)  \(paint(words, task.state == .waiting ? .yellow : .dim))"
         }
-        return name + "  " + progress(task, room: width - nameWidth - 2)
+        return head + "  " + progress(task, room: room)
+    }
+
+    /// Returns a point in time with the time left until then: `14:05, in 3 min 20 s`.
+    private static func countdown(to moment: Milliseconds, now: Milliseconds) -> String {
+        let left = moment.subtractingClamped(now)
+        guard left > 0 else { return Clock.brief(moment, now: now) }
+        // Whole seconds, rounded up, so that the countdown does not end in milliseconds.
+        let span = Describe.span(milliseconds: left.addingClamped(999) / 1000 * 1000)
+        return "\(Clock.brief(moment, now: now)), in \(span)"
+    }
+
+    private func id(_ id: TaskID) -> String {
+        idWidth > 0 ? DisplayWidth.pad(id.description, idWidth, right: true) + "  " : ""
     }
 
     private var nameWidth: Int { min(28, max(8, width * 3 / 10)) }
@@ -79,16 +106,17 @@ struct BarLayout {
 
     // MARK: - Settled tasks
 
-    /// Returns the line for a settled task: a mark, the name and the outcome.
-    ///
-    /// - Parameter whole: whether this is the last drawing. It stays on screen and may wrap, so nothing is cut off.
-    func ending(_ task: TaskStatus, whole: Bool) -> String {
-        let completed = task.state == .completed
-        let mark = completed ? paint(style.unicode ? "✓" : "*", .green) : paint(style.unicode ? "✗" : "x", .red)
-        // The last drawing shows the file's path.
-        let name = (whole && completed ? task.path : nil).map(Escape.visible) ?? Describe.name(task)
-        let text = name + "  " + (completed ? summary(task) : Escape.visible(Describe.ending(task)))
-        return mark + " " + (whole ? text : DisplayWidth.fit(text, width - 2))
+    /// Returns the line for a settled task: a mark, the id, the file and the outcome. The line stays on screen and may
+    /// wrap, so nothing is cut off.
+    func ending(_ task: TaskStatus) -> String {
+        let isCompleted = task.state == .completed
+        let name = (isCompleted ? task.path : nil).map(Escape.visible) ?? Describe.name(task)
+        let text = name + "  " + (isCompleted ? summary(task) : Escape.visible(Describe.ending(task)))
+        return mark(isCompleted) + " " + (isCompleted ? "\(task.id)  " : "") + text
+    }
+
+    private func mark(_ isCompleted: Bool) -> String {
+        isCompleted ? paint(style.unicode ? "✓" : "*", .green) : paint(style.unicode ? "✗" : "x", .red)
     }
 
     /// Returns the size, duration and average rate of a completed task.
@@ -102,8 +130,14 @@ struct BarLayout {
         return text + (task.verified ? ", checksum verified" : "")
     }
 
-    func removed(_ id: TaskID) -> String {
-        "\(paint(style.unicode ? "✗" : "x", .red)) task \(id) was removed"
+    func removed(_ id: TaskID) -> String { "\(mark(false)) task \(id) was removed" }
+
+    /// Returns the line for a task of which only the id is known.
+    func bare(_ id: TaskID) -> String { DisplayWidth.fit("\(self.id(id))task \(id)", width) }
+
+    /// Returns the line for the tasks that have no line of their own.
+    func others(_ count: Int) -> String {
+        paint(DisplayWidth.fit(style.unicode ? "… and \(count) more" : "... and \(count) more", width), .dim)
     }
 
     /// Returns the line for a remark below the bars.
@@ -111,17 +145,23 @@ struct BarLayout {
 
     // MARK: - Many tasks
 
-    /// Returns one line that summarises the tasks, for use when they outnumber the lines of the terminal.
+    /// Returns the line with the totals. What does not fit is dropped: first the bar, then the number of tasks that did
+    /// not complete.
     func total(_ total: Total) -> String {
-        let ended = total.completed + total.unsuccessful
-        var words = "\(ended)/\(total.tasks) ended"
-        if total.unsuccessful > 0 { words += ", \(total.unsuccessful) not completed" }
-        if total.active > 0 { words += ", \(total.active) active" }
-        words += "  \(ByteSize.describe(total.bytes))"
-        if total.rate > 0 { words += "  \(Describe.rate(total.rate))" }
+        let done = "\(total.ended) of \(total.tasks) done"
+        let unsuccessful = total.unsuccessful > 0 ? ", \(total.unsuccessful) not completed" : ""
+        let amount =
+            total.bytesTotal.map { "\(ByteSize.describe(total.bytes)) of \(ByteSize.describe($0))" }
+            ?? ByteSize.describe(total.bytes)
+        let left = total.eta.map { Describe.clock(seconds: $0) } ?? "-:--"
+        let figures = "  \(amount)  \(Describe.rate(total.rate))  \(left) left"
+        var words = done + unsuccessful + figures
+        if DisplayWidth.of(words) > width { words = done + figures }
         let room = min(40, width - DisplayWidth.of(words) - 2)
         guard room >= 10 else { return DisplayWidth.fit(words, width) }
-        return bar(fraction: Double(ended) / Double(max(1, total.tasks)), width: room) + "  " + words
+        let fraction =
+            Self.fraction(total.bytes, total.bytesTotal) ?? Double(total.ended) / Double(max(1, total.tasks))
+        return bar(fraction: fraction, width: room) + "  " + words
     }
 
     // MARK: - Colour

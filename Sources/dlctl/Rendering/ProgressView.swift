@@ -21,18 +21,27 @@ final class ProgressView {
 
     deinit { Terminal.showCursor() }
 
-    /// The number of bars that fit on the screen, with a line left for the prompt.
-    var capacity: Int { max(1, Terminal.size(STDERR_FILENO).rows - 2) }
+    /// The number of tasks that fit on the screen, with lines left for the totals, a remark and the prompt.
+    var capacity: Int { max(1, Terminal.size(STDERR_FILENO).rows - 4) }
+
+    /// Whether the next drawing clears the terminal, so that lines that stay must be written again.
+    var clearsScreen: Bool { columns.map { $0 != Terminal.size(STDERR_FILENO).columns } ?? false }
 
     var layout: BarLayout {
         // Keep the last column free: some terminals wrap when it is filled.
         BarLayout(width: max(20, Terminal.size(STDERR_FILENO).columns - 1), style: style)
     }
 
-    func draw(_ lines: [String]) {
+    /// Draws lines in place of those of the last drawing.
+    ///
+    /// - Parameter lasting: lines that stay on the screen above them.
+    func draw(_ lines: [String], below lasting: [String] = []) {
         let size = Terminal.size(STDERR_FILENO)
         let isResized = columns.map { $0 != size.columns } ?? false
         output.text(Self.start(over: drawn, rows: size.rows, isResized: isResized))
+        // A line that wraps would leave parts of older lines beside it.
+        if !lasting.isEmpty { output.text("\u{1B}[J") }
+        for line in lasting { output.text(line + "\n") }
         for line in lines { output.text(line + "\u{1B}[K\n") }
         if lines.count < drawn { output.text("\u{1B}[J") }
         output.flush()

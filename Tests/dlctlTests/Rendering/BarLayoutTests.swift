@@ -43,10 +43,32 @@ import Testing
             #expect(DisplayWidth.of(layout(width).line(task, now: 0)) <= width)
         }
         task.state = .completed
-        #expect(DisplayWidth.of(layout(width).ending(task, whole: false)) <= width)
         let total = BarLayout.Total(
-            tasks: 99999, completed: 5, unsuccessful: 5, active: 16, bytes: 1 << 40, rate: 1 << 30)
+            tasks: 99999, completed: 5, unsuccessful: 5, bytes: 1 << 40, bytesTotal: 1 << 41, rate: 1 << 30)
         #expect(DisplayWidth.of(layout(width).total(total)) <= width)
+        #expect(DisplayWidth.of(layout(width).others(99999)) <= width)
+    }
+
+    @Test("the lines of several tasks begin with their ids, aligned to the right, and a long name keeps its end")
+    func ids() {
+        var bars = layout(80)
+        bars.idWidth = 4
+        let task = sampleTask(12, name: String(repeating: "long-", count: 20) + "end.iso", done: 1, of: 4)
+        let line = bars.line(task, now: 0)
+        #expect(line.hasPrefix("  12  long-"))
+        #expect(line.contains("…") && line.contains("end.iso") && line.contains("25%"))
+        #expect(bars.bare(TaskID(7)) == "   7  task 7")
+    }
+
+    @Test("the totals are bytes, rate, time left and how many are done, at 80 columns too")
+    func totals() {
+        var total = BarLayout.Total(
+            tasks: 12, completed: 2, unsuccessful: 1, bytes: 120 << 20, bytesTotal: 1 << 30, rate: 4 << 20)
+        let line = layout(79).total(total)
+        #expect(line.hasSuffix("3 of 12 done, 1 not completed  120 MiB of 1.0 GiB  4.0 MiB/s  3:46 left"))
+        total.bytesTotal = nil
+        total.rate = 0
+        #expect(layout(120).total(total).hasSuffix("120 MiB  0 B/s  -:-- left"))
     }
 
     @Test("a file of no known length has no percentage")
@@ -76,16 +98,15 @@ import Testing
         task.finishedAt = 11_000
         task.verified = true
         let words = "100 MiB in 10 s, 10.0 MiB/s, checksum verified"
-        #expect(layout(80).ending(task, whole: true) == "✓ a.iso  " + words)
+        #expect(layout(80).ending(task) == "✓ 7  a.iso  " + words)
         task.path = "/d/a.iso"
-        #expect(layout(80).ending(task, whole: true) == "✓ /d/a.iso  " + words)
-        #expect(layout(80).ending(task, whole: false).hasPrefix("✓ a.iso  "))
+        #expect(layout(80).ending(task) == "✓ 7  /d/a.iso  " + words)
     }
 
     @Test("the last line of a failed task is not cut off")
     func failed() {
         let error = TaskFailure(code: .http(404), message: String(repeating: "long ", count: 40), httpStatus: 404)
-        let line = layout(40).ending(sampleTask(7, .failed, error: error), whole: true)
+        let line = layout(40).ending(sampleTask(7, .failed, error: error))
         #expect(line.hasPrefix("✗ a.iso  task 7 failed: http-404: long"))
         #expect(line.count > 200)
     }

@@ -1,0 +1,47 @@
+import TaskModel
+
+/// The lines that end a wait on a terminal: how many tasks completed, their bytes, the time and the mean rate, and what
+/// to do about the others.
+struct WaitSummary {
+    /// The maximum number of tasks that did not complete and are named.
+    private static let named = 10
+
+    var tally: WaitTally
+    var tasks: Int
+    /// The duration of the wait in milliseconds.
+    var elapsed: Milliseconds
+    /// The tasks that did not complete, with their final status; `nil` for a removed task.
+    var others: [(id: TaskID, task: TaskStatus?)]
+    /// Whether the lines of the tasks that did not complete are on the screen already.
+    var areOthersShown: Bool
+
+    func lines() -> [String] {
+        var headline = "\(tally.completed) of \(Describe.count(tasks, "task")) completed"
+        if tally.completed > 0 { headline += ": \(ByteSize.describe(tally.completedBytes))" }
+        if tally.fetched > 0, elapsed > 0 {
+            headline += "\(tally.completed > 0 ? "" : ":") in \(Describe.span(milliseconds: elapsed))"
+            let rate = Double(tally.fetched) * 1000 / Double(elapsed)
+            if rate >= 1, rate < 9e18 { headline += ", \(Describe.rate(Int64(rate)))" }
+        }
+        var lines = [headline]
+        if !areOthersShown {
+            for other in others.prefix(Self.named) {
+                lines.append(
+                    "  "
+                        + (other.task.map { "\(Describe.name($0)): \(Describe.ending($0))" }
+                            ?? "task \(other.id) was removed"))
+            }
+        }
+        if others.count > Self.named {
+            lines.append("  … and \(others.count - Self.named) more; see: dlctl list failed cancelled paused")
+        }
+        let ended = others.compactMap { $0.task }.filter { $0.state == .failed || $0.state == .cancelled }
+        if !ended.isEmpty {
+            let ids = ended.prefix(Self.named).map(\.id.description).joined(separator: " ")
+            lines.append(
+                ended.count <= Self.named
+                    ? "to try again: dlctl retry \(ids)" : "to try again: dlctl retry --state failed (or the ids)")
+        }
+        return lines.map(Escape.visible)
+    }
+}

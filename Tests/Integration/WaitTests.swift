@@ -1,0 +1,72 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// `dlctl wait` against a running daemon.
+@Suite("Waiting for tasks", .serialized, .timeLimit(.minutes(2)))
+struct WaitTests {
+    /// Runs dlctl on its own terminal.
+    private func onTerminal(_ daemon: DaemonProcess, _ arguments: String) throws -> ChildProcess {
+        let command =
+            "stty cols 80 rows 24; \(try DaemonProcess.program("dlctl")) --socket \(daemon.socket) \(arguments)"
+        return try ChildProcess(
+            ["script", "-qec", command, "/dev/null"],
+            environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"], directory: daemon.directory.path)
+    }
+
+    @Test("--all and --batch wait for what has not ended; if there is nothing, that is success")
+    func selections() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 1_000))], "/b": [.serve(Resource(size: 1_000))]])
+        let daemon = try await DaemonProcess.started()
+        for arguments in [["--all"], ["--batch", "b"]] {
+            let none = try await daemon.dlctl(["wait"] + arguments)
+            #expect(none.status == .exited(0) && none.error.contains("nothing to wait for"), "\(none)")
+            #expect(try await daemon.dlctl(["wait", "--json"] + arguments).output == "[]\n")
+        }
+        _ = try await daemon.add("--batch", "b", server.url("/a"))
+        _ = try await daemon.add("--paused", "--batch", "c", server.url("/b"))
+        #expect(try await daemon.dlctl("wait", "--batch", "b").succeeded)
+        let timeout = try await daemon.dlctl("wait", "--all", "--timeout", "0.2")
+        #expect(timeout.status == .exited(75))
+        #expect(try await daemon.dlctl("resume", "2").succeeded)
+        let json = try await daemon.dlctl("wait", "--all", "--json")
+        let tasks = try JSONDecoder().decode([TaskStatus].self, from: Data(json.output.utf8))
+        #expect(tasks.allSatisfy { $0.state == .completed })
+    }
+
+    @Test("on a terminal, rows carry ids, the totals stand below them, and a summary ends the wait")
+    func bars() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 100_000))], "/b": [.status(404)]])
+        let daemon = try await DaemonProcess.started()
+        _ = try await daemon.add("--start-at", "+1s", server.url("/a"))
+        _ = try await daemon.add(server.url("/b"))
+        let child = try onTerminal(daemon, "wait 1 2")
+        #expect(try await child.wait() == .exited(1))
+        let text = child.standardOutput
+        #expect(text.contains("1  a") && text.contains("of 2 done"), "\(text)")
+        #expect(text.contains("✗ b  task 2 failed: http-404"), "\(text)")
+        #expect(text.contains("✓ 1  \(daemon.downloads)/a"), "\(text)")
+        #expect(text.contains("1 of 2 tasks completed: 97.7 KiB in"), "\(text)")
+        #expect(text.contains("to try again: dlctl retry 2"), "\(text)")
+    }
+
+    @Test("Ctrl-C ends the waiting with 130 and tells how to go on; the task does")
+    func interrupted() async throws {
+        let daemon = try await DaemonProcess.started()
+        _ = try await daemon.add("--start-at", "+1h", "--batch", "x y", "http://127.0.0.1:1/a")
+        for (arguments, again) in [
+            (["1"], "wait 1"), (["--batch", "x y"], "wait --batch 'x y'"), (["--all"], "wait --all"),
+        ] {
+            let child = try ChildProcess(
+                [DaemonProcess.program("dlctl"), "--socket", daemon.socket, "wait"] + arguments)
+            try await Task.sleep(for: .milliseconds(500))
+            child.kill(SIGINT)
+            #expect(try await child.wait() == .exited(130))
+            #expect(
+                child.standardError.contains("dlctl --socket \(daemon.socket) \(again)\n"), "\(child.standardError)")
+        }
+        #expect(try daemon.task(TaskID(1)).state == .waiting)
+    }
+}

@@ -1,0 +1,16 @@
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+@Suite("How to wait again") struct WaitTargetTests {
+    @Test("the command names the same tasks")
+    func commands() {
+        let ids = [TaskID(3), TaskID(4)]
+        #expect(WaitTarget(ids: ids).command(socket: nil) == "dlctl wait 3 4")
+        #expect(WaitTarget(ids: ids, batch: "it's").command(socket: nil) == #"dlctl wait --batch 'it'\''s'"#)
+        #expect(WaitTarget(ids: ids, isAll: true).command(socket: "/s d") == "dlctl --socket '/s d' wait --all")
+        let many = (1...Int64(30)).map { TaskID($0) }
+        #expect(WaitTarget(ids: many).command(socket: nil) == "dlctl wait --all")
+    }
+}

@@ -1,0 +1,39 @@
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+@Suite("The summary of a wait") struct WaitSummaryTests {
+    @Test("it tells how many, bytes, time and mean rate")
+    func completed() {
+        var tally = WaitTally(tasks: 2)
+        for id in [Int64(1), 2] {
+            tally.end(
+                TaskID(id), sampleTask(id, .completed, done: 50 << 20, of: 50 << 20), isCompleted: true, isNew: true)
+        }
+        let summary = WaitSummary(tally: tally, tasks: 2, elapsed: 10_000, others: [], areOthersShown: false)
+        #expect(summary.lines() == ["2 of 2 tasks completed: 100 MiB in 10 s, 10.0 MiB/s"])
+    }
+
+    @Test("tasks that did not complete are named with what to do, and many are counted")
+    func failed() {
+        var tally = WaitTally(tasks: 12)
+        let error = TaskFailure(code: .http(404), message: "not\u{1B} found")
+        let tasks = (1...Int64(12)).map { sampleTask($0, .failed, error: error) }
+        for task in tasks { tally.end(task.id, task, isCompleted: false, isNew: true) }
+        func lines(_ count: Int, shown: Bool) -> [String] {
+            WaitSummary(
+                tally: tally, tasks: 12, elapsed: 10, others: tasks.prefix(count).map { ($0.id, $0) },
+                areOthersShown: shown
+            ).lines()
+        }
+        #expect(
+            lines(1, shown: false) == [
+                "0 of 12 tasks completed", "  a.iso: task 1 failed: http-404: not\\u{1B} found",
+                "to try again: dlctl retry 1",
+            ])
+        #expect(lines(2, shown: true) == ["0 of 12 tasks completed", "to try again: dlctl retry 1 2"])
+        #expect(lines(12, shown: false).count == 13)
+        #expect(lines(12, shown: false).contains { $0.contains("and 2 more") })
+    }
+}
