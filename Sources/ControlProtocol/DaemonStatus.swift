@@ -37,6 +37,13 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     /// The receivers of events by HTTP. Reported to administrators only; empty for other users, and `null` from a daemon
     /// that does not report them.
     public var webhooks: [Webhook]?
+    /// The limits in force; `null` from a daemon that does not report them.
+    public var limits: Limits?
+    /// The disks of the directories for downloads; `null` from a daemon that does not report them.
+    public var disks: [Disk]?
+    /// The hosts on hold, at most a hundred: for administrators all of them, for other users those of their queued
+    /// tasks. `null` from a daemon that does not report them.
+    public var hosts: [HeldHost]?
 
     /// A pause of all transfers imposed by a window of the schedule.
     public struct SchedulePause: Codable, Sendable, Equatable {
@@ -136,7 +143,8 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
         downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
         lastEvent: Int64, internalFaults: Int = 0, schedulePause: SchedulePause? = nil, waiting: Waiting? = nil,
-        storage: Storage? = nil, problems: [String]? = nil, webhooks: [Webhook]? = nil
+        storage: Storage? = nil, problems: [String]? = nil, webhooks: [Webhook]? = nil,
+        limits: Limits? = nil, disks: [Disk]? = nil, hosts: [HeldHost]? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -155,11 +163,14 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         self.storage = storage
         self.problems = problems
         self.webhooks = webhooks
+        self.limits = limits
+        self.disks = disks
+        self.hosts = hosts
     }
 
     private enum CodingKeys: String, CodingKey {
         case version, pid, uptime, socket, stateDirectory, downloadDirectory, libcurl, tasks, downloadRate, uploadRate
-        case lastEvent, internalFaults, schedulePause, waiting, storage, problems, webhooks
+        case lastEvent, internalFaults, schedulePause, waiting, storage, problems, webhooks, limits, disks, hosts
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -182,5 +193,8 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         try container.encode(storage, forKey: .storage)
         try container.encode(problems, forKey: .problems)
         try container.encode(webhooks, forKey: .webhooks)
+        try container.encode(limits, forKey: .limits)
+        try container.encode(disks, forKey: .disks)
+        try container.encode(hosts, forKey: .hosts)
     }
 }

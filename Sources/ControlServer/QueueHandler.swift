@@ -493,7 +493,29 @@ package struct QueueHandler: ControlHandler {
             storage: .init(
                 limit: storage.limit, owners: storage.owners.map { .init(owner: $0.owner, bytes: $0.bytes) }),
             problems: caller.isAdministrator ? await problems() : [],
-            webhooks: caller.isAdministrator ? await queue.webhookStatuses.map(DaemonStatus.Webhook.init) : [])
+            webhooks: caller.isAdministrator ? await queue.webhookStatuses.map(DaemonStatus.Webhook.init) : [],
+            limits: await limitsInForce(),
+            disks: await queue.diskRooms().map {
+                .init(path: $0.path, free: $0.free, total: $0.total, minimumFree: queue.minimumFree)
+            },
+            hosts: try await queue.heldHosts(for: caller).map {
+                .init(host: $0.host, reason: $0.cause.rawValue, until: $0.until)
+            })
+    }
+
+    private func limitsInForce() async -> DaemonStatus.Limits {
+        let rates = await queue.ratesInForce()
+        let limits = queue.taskLimits
+        let window = await queue.scheduleWindow().map { window, until in
+            DaemonStatus.Window(
+                days: Weekdays.text(window.days), from: TimeOfDay.text(window.from), to: TimeOfDay.text(window.to),
+                until: until)
+        }
+        return DaemonStatus.Limits(
+            downloadRate: rates.download, uploadRate: rates.upload, downloadSource: rates.downloadSource.rawValue,
+            uploadSource: rates.uploadSource.rawValue, window: window, activeTasks: limits.activeTasks,
+            activeTasksPerOwner: limits.activeTasksPerOwner,
+            connectionsPerTask: limits.connectionsPerTask, connectionsPerHost: limits.connectionsPerHost)
     }
 
     private static func byName(_ counts: [TaskState: Int]) -> [String: Int] {

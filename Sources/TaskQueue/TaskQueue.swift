@@ -13,13 +13,15 @@ package final class TaskQueue: Sendable {
     let hub: EventHub
     private let currentSettings: Mutex<QueueSettings>
     private let sessions: SessionMaker
-    private let rateKeeper: BandwidthController
+    let rateKeeper: BandwidthController
     private let housekeeper: Housekeeper
     private let webhooks: WebhookSenders
     let leftoverParts: LeftoverParts
     /// The time before the first task of this process was added.
     private let beginning: Milliseconds
     let placeGuard: PlaceGuard
+    /// The guard of the disks whose room is reported. A disk that hangs does not end the checks of other places.
+    let diskGuard: PlaceGuard
     let passedSources: PassedSources
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
     /// A lock that serialises the moving and removing of part files.
@@ -46,6 +48,7 @@ package final class TaskQueue: Sendable {
         let hub = EventHub(store: store, clock: clock)
         self.hub = hub
         placeGuard = PlaceGuard(clock: clock)
+        diskGuard = PlaceGuard(clock: clock)
         let passedSources = PassedSources(quota: descriptors, keeper: keeper ?? NoDescriptorKeeper())
         self.passedSources = passedSources
         let housekeeper = Housekeeper(store: store, settings: settings, clock: clock, logger: logger)

@@ -69,6 +69,9 @@ extension MethodName {
         ParameterField(
             "webhooks", JSONSchema.array(of: .result(webhookFields)).orNull,
             "the receivers of events by HTTP, for administrators; empty for others"),
+        ParameterField("limits", JSONSchema.result(limitFields).orNull, "the limits in force"),
+        ParameterField("disks", JSONSchema.array(of: .result(diskFields)).orNull, "the disks of downloads"),
+        ParameterField("hosts", JSONSchema.array(of: .result(heldHostFields)).orNull, "the hosts on hold"),
     ]
 
     // MARK: Examples
@@ -100,5 +103,12 @@ extension MethodName {
         "downloadRate": 1_005_516, "uploadRate": 0, "lastEvent": 9, "internalFaults": 0, "schedulePause": nil,
         "waiting": ["counted": 0, "causes": []],
         "storage": ["limit": nil, "owners": [["owner": 1000, "bytes": 300_006]]], "problems": [], "webhooks": [],
+        "limits": [
+            "downloadRate": nil, "uploadRate": nil, "downloadSource": "configuration",
+            "uploadSource": "configuration", "window": nil, "activeTasks": 16, "activeTasksPerOwner": nil,
+            "connectionsPerTask": nil, "connectionsPerHost": 16,
+        ],
+        "disks": [["path": "/srv/downloads", "free": 128_849_018_880, "total": nil, "minimumFree": 268_435_456]],
+        "hosts": [],
     ]
 }

@@ -133,6 +133,28 @@ public enum Weekdays {
         return days.isEmpty ? nil : days
     }
 
+    /// Returns the days in the form that ``parse(_:)`` accepts: `mon-fri`, `sat,sun`.
+    public static func text(_ days: Set<Int>) -> String {
+        func name(_ day: Int) -> String { String(names[day].prefix(3)) }
+        var parts: [String] = []
+        var day = 0
+        while day < names.count {
+            guard days.contains(day) else {
+                day += 1
+                continue
+            }
+            var last = day
+            while days.contains(last + 1), last + 1 < names.count { last += 1 }
+            if last - day > 1 {
+                parts.append("\(name(day))-\(name(last))")
+            } else {
+                parts += (day...last).map(name)
+            }
+            day = last + 1
+        }
+        return parts.joined(separator: ",")
+    }
+
     /// Parses a day's full name or its first three letters.
     private static func day(_ text: Substring) -> Int? {
         let word = text.trimmingSpaces().lowercased()
@@ -163,5 +185,11 @@ public enum TimeOfDay {
         else { return nil }
         let minutes = hour * 60 + minute
         return minutes <= ScheduleWindow.minutesOfDay ? minutes : nil
+    }
+
+    /// Returns minutes after midnight in the form that ``parse(_:)`` accepts.
+    public static func text(_ minutes: Int) -> String {
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return "\(two(minutes / 60)):\(two(minutes % 60))"
     }
 }

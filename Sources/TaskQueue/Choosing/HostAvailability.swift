@@ -11,7 +11,7 @@ struct HostAvailability {
     private var names: [Int64: String] = [:]
     /// The hosts that were unreachable from this machine, with the time until which they are not retried without a
     /// notification.
-    private var unreachable: [Int64: Milliseconds] = [:]
+    private var unreachable: [Int64: (host: String, until: Milliseconds)] = [:]
     private static let unreachableLimit = 4_096
 
     /// The delays that hosts requested and that are not yet written to the store, with their end.
@@ -47,7 +47,7 @@ struct HostAvailability {
         let fingerprint = place.fingerprint
         if let error, RetryClass(error) == .whenNetworkChanges {
             if unreachable.count >= Self.unreachableLimit { unreachable.removeAll() }
-            unreachable[fingerprint] = now + RunOutcomePolicy.networkDelay(breakers.policy)
+            unreachable[fingerprint] = (place.host, now + RunOutcomePolicy.networkDelay(breakers.policy))
         } else if !unreachable.isEmpty {
             unreachable[fingerprint] = nil
         }
@@ -107,7 +107,7 @@ struct HostAvailability {
 
     /// Whether no task of the host may start now: it is on hold, has no route, or is being probed.
     func isOnHold(_ fingerprint: Int64, now: Milliseconds) -> Bool {
-        if let until = unreachable[fingerprint], until > now { return true }
+        if let until = unreachable[fingerprint]?.until, until > now { return true }
         guard let host = names[fingerprint] else { return false }
         return breakers.wait(of: host, now: now) > 0
     }
@@ -115,7 +115,27 @@ struct HostAvailability {
     /// Returns the hosts for which no task may start now.
     func hostsOnHold(now: Milliseconds) -> Set<Int64> {
         Set(names.lazy.filter { breakers.wait(of: $0.value, now: now) > 0 }.map(\.key))
-            .union(unreachable.lazy.filter { $0.value > now }.map(\.key))
+            .union(unreachable.lazy.filter { $0.value.until > now }.map(\.key))
+    }
+
+    /// Returns the hosts on hold with the causes, the end of each hold on the monotonic clock.
+    func heldHosts(now: Milliseconds) -> [HeldHost] {
+        var held: [HeldHost] = []
+        for (fingerprint, host) in names {
+            let hold = breakers.hold(of: host, now: now)
+            if breakers.requestedHold(of: host, now: now) > 0 {
+                held.append(HeldHost(fingerprint: fingerprint, host: host, cause: .retryAfter, until: now + hold))
+            } else if hold > 0 {
+                held.append(HeldHost(fingerprint: fingerprint, host: host, cause: .failures, until: now + hold))
+            } else if breakers.wait(of: host, now: now) > 0 {
+                held.append(HeldHost(fingerprint: fingerprint, host: host, cause: .probe, until: nil))
+            }
+        }
+        let known = Set(held.map(\.fingerprint))
+        for (fingerprint, place) in unreachable where place.until > now && !known.contains(fingerprint) {
+            held.append(HeldHost(fingerprint: fingerprint, host: place.host, cause: .noRoute, until: place.until))
+        }
+        return held
     }
 
     /// Records that a task of the host starts. Where it is the probe of a recovering host, all other tasks wait for its
@@ -131,7 +151,7 @@ struct HostAvailability {
 
     /// Returns the monotonic time at which the first hold ends by itself.
     func nextHoldEnd(now: Milliseconds) -> Milliseconds? {
-        (names.values.map { breakers.wait(of: $0, now: now).addingClamped(now) } + Array(unreachable.values))
+        (names.values.map { breakers.wait(of: $0, now: now).addingClamped(now) } + unreachable.values.map(\.until))
             .filter { $0 > now }.min()
     }
 }

@@ -99,6 +99,14 @@ actor BandwidthController {
         }
     }
 
+    /// The present window of the schedule with the time until which it applies; `nil` if there is none.
+    var window: (window: ScheduleWindow, until: Milliseconds?)? {
+        let now = clock.now()
+        return schedule.window(at: now, utcOffset: clock.utcOffset).map {
+            ($0, schedule.nextChange(after: now, utcOffset: clock.utcOffset))
+        }
+    }
+
     /// Applies the limits anew after the clock was set or the configuration changed.
     func update() async {
         guard !isStopped else { return }

@@ -63,6 +63,19 @@ extension Scheduler {
         return status
     }
 
+    /// Returns the hosts on hold, those that are free first in front.
+    func heldHosts() -> [HeldHost] {
+        let now = clock.monotonic()
+        let offset = clock.now() - now
+        return chooser.gate.heldHosts(now: now).sorted {
+            ($0.until ?? 0, $0.host) < ($1.until ?? 0, $1.host)
+        }.map { host in
+            var host = host
+            host.until = host.until?.addingClamped(offset)
+            return host
+        }
+    }
+
     /// Returns the total throughput of all running tasks, in bytes per second.
     func rates() -> (download: Int64, upload: Int64) {
         running.rates(now: clock.monotonic())

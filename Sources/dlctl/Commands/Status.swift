@@ -40,7 +40,14 @@ struct Status: DaemonCommand {
         facts += waiting(status, now: now, clock: clock).enumerated().map { ($0 == 0 ? "waiting" : "", $1) }
         facts += storage(status).enumerated().map { ($0 == 0 ? "on disk" : "", $1) }
         facts += [
-            ("rate", "\(Describe.rate(status.downloadRate)) down, \(Describe.rate(status.uploadRate)) up"),
+            ("rate", "\(Describe.rate(status.downloadRate)) down, \(Describe.rate(status.uploadRate)) up")
+        ]
+        facts += Resources.limits(status.limits, clock: clock).enumerated().map { ($0 == 0 ? "limits" : "", $1) }
+        facts += Resources.disks(status.disks).enumerated().map { ($0 == 0 ? "disks" : "", $1) }
+        facts += Resources.hosts(status.hosts, now: now, clock: clock).enumerated().map {
+            ($0 == 0 ? "on hold" : "", $1)
+        }
+        facts += [
             ("downloads", status.downloadDirectory),
             ("state", status.stateDirectory),
             ("socket", status.socket),
@@ -68,7 +75,7 @@ struct Status: DaemonCommand {
         let shown = storage.owners.prefix(5)
         var lines = shown.map { owner in
             "\(ByteSize.describe(owner.bytes)) of \(ByteSize.describe(limit))"
-                + (storage.owners.count > 1 ? " for user \(owner.owner)" : "")
+                + (storage.owners.count > 1 ? " for user \(Accounts.name(owner.owner))" : "")
         }
         let others = storage.owners.count - shown.count
         if others == 1 { lines.append("1 other user uses less") }

@@ -129,3 +129,19 @@ struct ScheduleTests {
         #expect(TimeOfDay.parse(text) == minutes)
     }
 }
+
+@Suite("Windows in words") struct ScheduleTextTests {
+    @Test("days are written as they are read")
+    func days() {
+        for days in [[0, 1, 2, 3, 4], [5, 6], [0, 2], [6], [0, 1, 2, 3, 4, 5, 6], [0, 1, 4, 5, 6]] {
+            #expect(Weekdays.parse(Weekdays.text(Set(days))) == Set(days))
+        }
+        #expect(Weekdays.text([0, 1, 2, 3, 4]) == "mon-fri")
+        #expect(Weekdays.text([5, 6]) == "sat,sun")
+    }
+
+    @Test("times of day are written as they are read", arguments: [0, 9 * 60, 18 * 60 + 5, 1_440])
+    func times(minutes: Int) {
+        #expect(TimeOfDay.parse(TimeOfDay.text(minutes)) == minutes)
+    }
+}

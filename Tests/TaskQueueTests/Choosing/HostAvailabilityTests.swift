@@ -42,6 +42,26 @@ struct HostAvailabilityTests {
         await fixture.queue.stop()
     }
 
+    @Test("each host on hold is told with its cause and its end")
+    func held() async throws {
+        let (fixture, works) = try await works()
+        var gate = HostAvailability(policy: Self.policy)
+        #expect(gate.heldHosts(now: 1_000).isEmpty)
+        gate.record(TransferError(.unreachable, "no way"), of: works[0], now: 1_000)
+        for _ in 0..<5 { gate.record(TransferError(.cannotConnect, "refused"), of: works[1], now: 1_000) }
+        let (first, second) = (works[0], works[1])
+        #expect(
+            gate.heldHosts(now: 1_000).sorted { $0.host < $1.host } == [
+                HeldHost(fingerprint: first.hostFingerprint, host: "http://127.0.0.1:1", cause: .noRoute, until: 5_000),
+                HeldHost(
+                    fingerprint: second.hostFingerprint, host: "http://127.0.0.1:2", cause: .failures, until: 2_000),
+            ])
+        gate.admit(second.hostFingerprint, now: 3_000)
+        #expect(gate.heldHosts(now: 3_000).contains { $0.cause == .probe && $0.until == nil })
+        #expect(gate.heldHosts(now: 100_000).isEmpty)
+        await fixture.queue.stop()
+    }
+
     @Test("an ending speaks for the task's own host, not where another server or a proxy of its owner's brought it")
     func responsible() async throws {
         let (fixture, works) = try await works()

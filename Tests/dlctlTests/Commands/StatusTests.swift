@@ -7,12 +7,14 @@ import Testing
 @Suite struct StatusTests {
     private static func status(
         waiting: Int = 0, pause: DaemonStatus.SchedulePause? = nil, _ causes: DaemonStatus.Waiting? = nil,
-        storage: DaemonStatus.Storage? = nil
+        storage: DaemonStatus.Storage? = nil, limits: DaemonStatus.Limits? = nil, disks: [DaemonStatus.Disk]? = nil,
+        hosts: [DaemonStatus.HeldHost]? = nil
     ) -> [String] {
         let status = DaemonStatus(
             version: "1.0", pid: 7, uptime: 1_000, socket: "/s", stateDirectory: "/d", downloadDirectory: "/f",
             libcurl: "8.0", tasks: ["waiting": waiting], downloadRate: 0, uploadRate: 0, lastEvent: 0,
-            schedulePause: pause, waiting: causes, storage: storage)
+            schedulePause: pause, waiting: causes, storage: storage, limits: limits, disks: disks,
+            hosts: hosts)
         return Status.lines(status, now: 10_000, clock: { "(\($0))" })
     }
 
@@ -46,6 +48,41 @@ import Testing
         let cause = DaemonStatus.Cause(reason: "retry", code: .tls, message: nil, tasks: 5_000, notBefore: nil)
         let lines = Self.status(waiting: 9_000, .init(counted: 5_000, causes: [cause]))
         #expect(lines.contains { $0.contains("(counted among 5000 of 9000 waiting tasks)") })
+    }
+
+    @Test("the limits in force are told with the window that sets them, and until when")
+    func limits() {
+        let window = DaemonStatus.Window(days: "mon-fri", from: "09:00", to: "18:00", until: 5)
+        var limits = DaemonStatus.Limits(
+            downloadRate: 2 << 20, uploadRate: nil, downloadSource: "schedule", uploadSource: "configuration",
+            window: window, activeTasks: 16, connectionsPerTask: nil, connectionsPerHost: 4)
+        var lines = Self.status(limits: limits)
+        #expect(lines.contains("  limits     2.0 MiB/s down (schedule mon-fri 09:00-18:00, until (5))"))
+        #expect(lines.contains("             no limit up"))
+        #expect(lines.contains("             16 tasks at a time, automatic connections each, 4 per host"))
+        (limits.downloadSource, limits.uploadSource, limits.connectionsPerTask) = ("command", "command", 1)
+        lines = Self.status(limits: limits)
+        #expect(lines.contains("  limits     2.0 MiB/s down, no limit up (set with dlctl limit)"))
+        #expect(lines.contains { $0.hasSuffix("1 connection each, 4 per host") })
+    }
+
+    @Test("the room of disks is told, and hosts on hold with the cause and the time")
+    func resources() {
+        let lines = Self.status(
+            disks: [
+                .init(path: "/srv", free: 3 << 30, total: 9 << 30, minimumFree: 256 << 20),
+                .init(path: "/full", free: 1, total: nil, minimumFree: 2),
+                .init(path: "/nfs", free: nil, total: nil, minimumFree: 0),
+            ],
+            hosts: [
+                .init(host: "https://h:443", reason: "retry-after", until: 40_000),
+                .init(host: "http://i:80", reason: "novel", until: nil),
+            ])
+        #expect(lines.contains("  disks      /srv: 3.0 GiB free of 9.0 GiB, 256 MiB stay free"))
+        #expect(lines.contains("             /full: 1 B free, 2 B stay free: FULL"))
+        #expect(lines.contains("             /nfs: the room is unknown"))
+        #expect(lines.contains("  on hold    https://h:443: asked for a delay, next try in 30 s"))
+        #expect(lines.contains("             http://i:80: novel"))
     }
 
     @Test("a window of the schedule says until when nothing runs")

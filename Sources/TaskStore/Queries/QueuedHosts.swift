@@ -1,0 +1,19 @@
+import GRDB
+
+extension TaskStore {
+    private static let queuedHosts = """
+        SELECT value FROM json_each(?) AS host WHERE EXISTS (
+            SELECT 1 FROM flow CROSS JOIN task INDEXED BY task_host
+                ON task.flow = flow.id AND task.state = 'queued' AND task.host_mark = host.value
+            WHERE flow.owner = ? AND flow.queued > 0 AND \(GroupSQL.visible))
+        """
+
+    /// Returns those of the hosts that a user's queued tasks name.
+    ///
+    /// - Parameter hosts: fingerprints of hosts; see ``TaskWork/hostFingerprint``.
+    package func queuedHosts(of owner: UInt32, among hosts: [Int64]) throws(StoreError) -> Set<Int64> {
+        try read { database in
+            Set(try database.rows(Self.queuedHosts, [Self.list(hosts), owner]) { try $0.integer(0) })
+        }
+    }
+}
