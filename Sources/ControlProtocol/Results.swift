@@ -117,13 +117,68 @@ public struct QueueCommitResult: Codable, Sendable, Equatable {
     public var pruned: Int
     /// The ids of the added tasks as ranges `[first, last]`, in the order of the entries.
     public var ids: [[TaskID]]
+    /// The changes of a dry run, at most a thousand; `null` for a commit.
+    public var changes: [Change]?
 
-    public init(added: Int, updated: Int, unchanged: Int, pruned: Int, ids: [[TaskID]]) {
+    /// A change that a dry run found.
+    public struct Change: Codable, Sendable, Equatable {
+        public enum Action: String, Codable, Sendable { case add, update, prune }
+
+        public var action: Action
+        /// The existing task; `null` for a task that would be added.
+        public var id: TaskID?
+        public var kind: TaskKind
+        /// The URL, without its secrets.
+        public var url: String
+        public var output: String?
+        /// The fields that an update changes; empty for the other actions.
+        public var fields: [FieldDifference]
+
+        public init(
+            action: Action, id: TaskID?, kind: TaskKind, url: String, output: String?, fields: [FieldDifference]
+        ) {
+            self.action = action
+            self.id = id
+            self.kind = kind
+            self.url = url
+            self.output = output
+            self.fields = fields
+        }
+
+        private enum CodingKeys: String, CodingKey { case action, id, kind, url, output, fields }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(action, forKey: .action)
+            try container.encode(id, forKey: .id)
+            try container.encode(kind, forKey: .kind)
+            try container.encode(url, forKey: .url)
+            try container.encode(output, forKey: .output)
+            try container.encode(fields, forKey: .fields)
+        }
+    }
+
+    public init(
+        added: Int, updated: Int, unchanged: Int, pruned: Int, ids: [[TaskID]], changes: [Change]? = nil
+    ) {
         self.added = added
         self.updated = updated
         self.unchanged = unchanged
         self.pruned = pruned
         self.ids = ids
+        self.changes = changes
+    }
+
+    private enum CodingKeys: String, CodingKey { case added, updated, unchanged, pruned, ids, changes }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(added, forKey: .added)
+        try container.encode(updated, forKey: .updated)
+        try container.encode(unchanged, forKey: .unchanged)
+        try container.encode(pruned, forKey: .pruned)
+        try container.encode(ids, forKey: .ids)
+        try container.encode(changes, forKey: .changes)
     }
 }
 

@@ -192,7 +192,8 @@ package struct QueueHandler: ControlHandler {
                 parameters.queue, prune: parameters.prune ?? false, dryRun: parameters.dryRun ?? false, by: caller)
             return QueueCommitResult(
                 added: changes.added, updated: changes.updated, unchanged: changes.unchanged, pruned: changes.pruned,
-                ids: changes.ids.map { [TaskID($0.lowerBound), TaskID($0.upperBound)] })
+                ids: changes.ids.map { [TaskID($0.lowerBound), TaskID($0.upperBound)] },
+                changes: changes.planned?.compactMap { Self.change($0) })
         case .queueAbort(let parameters):
             try await queue.abortStagedBatch(parameters.queue, by: caller)
             return Acknowledgement()
@@ -242,6 +243,18 @@ package struct QueueHandler: ControlHandler {
         case .eventsSubscribe:
             throw RPCError.invalidRequest("a subscription needs a connection of its own")
         }
+    }
+
+    private static func change(_ change: PlannedChange) -> QueueCommitResult.Change? {
+        guard let kind = TaskKind(rawValue: change.kind) else { return nil }
+        let action: QueueCommitResult.Change.Action =
+            switch change.action {
+            case .add: .add
+            case .update: .update
+            case .prune: .prune
+            }
+        return .init(
+            action: action, id: change.id, kind: kind, url: change.url, output: change.output, fields: change.fields)
     }
 
     // MARK: Events

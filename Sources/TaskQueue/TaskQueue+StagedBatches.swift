@@ -11,6 +11,8 @@ package struct StagedBatchChanges: Sendable, Equatable {
     package var pruned: Int
     /// The ids of the added tasks, in the order of the entries.
     package var ids: [ClosedRange<Int64>]
+    /// The first changes of a dry run; `nil` for a commit.
+    package var planned: [PlannedChange]?
 }
 
 /// The staged batches that are open in this process.
@@ -129,7 +131,7 @@ extension TaskQueue {
             stagedBatch, prune: prune, dryRun: dryRun, receipt: receipt, by: caller, now: now)
         let changes = StagedBatchChanges(
             added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
-            ids: outcome.idRanges)
+            ids: outcome.idRanges, planned: outcome.plannedChanges)
         guard !dryRun else { return changes }
         stagedBatches.withLock { $0.lastCalls[stagedBatch] = nil }
         sweep()

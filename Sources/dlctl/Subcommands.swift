@@ -9,7 +9,7 @@ extension RootCommand {
             EXAMPLES:
               dlctl add https://example.org/a.iso          queue it and print its id
               dlctl add --wait https://example.org/b.iso   queue it and wait for it
-              dlctl list --state active                    list the running tasks
+              dlctl list active                            list the running tasks
               dlctl wait 7 8                               wait until both tasks have ended
 
             dlctl uses the socket given with --socket, otherwise $DLD_SOCKET, otherwise the user's own daemon if it is \

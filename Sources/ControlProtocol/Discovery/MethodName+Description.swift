@@ -82,8 +82,12 @@ extension MethodName {
                     ParameterField("pruned", .count, "the cancelled tasks"),
                     ParameterField(
                         "ids", .array(of: .array(of: .taskID, most: 2)), "the ids of the added tasks, as [first, last]"),
+                    ParameterField(
+                        "changes", JSONSchema.array(of: .result(Self.changeFields), most: 1_000).orNull,
+                        "the changes of a dry run; null for a commit"),
                 ]), errors: [.refused, .unavailable],
-                example: ["queue": 3], ["added": 1, "updated": 0, "unchanged": 0, "pruned": 0, "ids": [[17, 17]]])
+                example: ["queue": 3],
+                ["added": 1, "updated": 0, "unchanged": 0, "pruned": 0, "ids": [[17, 17]], "changes": nil])
         case .queueAbort:
             acknowledged("Drops a set", errors: [.refused, .unavailable], example: ["queue": 3])
         case .queueList:

@@ -20,6 +20,22 @@ extension MethodName {
         ParameterField("outcome", JSONSchema.words(of: TaskState.self).orNull, "the outcome once every task has ended"),
     ]
 
+    private static let differenceFields = [
+        ParameterField("field", .text, "the name of the option"),
+        ParameterField("from", JSONSchema.text.orNull, "the present value; null if there is none, or it is secret"),
+        ParameterField("to", JSONSchema.text.orNull, "the new value"),
+    ]
+
+    /// The fields of a change that a dry run of `queue.commit` found.
+    static let changeFields = [
+        ParameterField("action", .words(["add", "update", "prune"]), "what would happen"),
+        ParameterField("id", JSONSchema.taskID.orNull, "the existing task"),
+        ParameterField("kind", .words(of: TaskKind.self), "the kind"),
+        ParameterField("url", .text, "the URL, without its secrets"),
+        ParameterField("output", JSONSchema.text.orNull, "the file's name"),
+        ParameterField("fields", .array(of: .result(differenceFields)), "what an update changes"),
+    ]
+
     private static let causeFields = [
         ParameterField("reason", .words(of: TaskReason.self), "the reason of the tasks"),
         ParameterField("code", JSONSchema.text.orNull, "the code of their last error"),

@@ -49,6 +49,18 @@ public struct TaskSecrets: Sendable, Equatable {
     }
 }
 
+extension TaskSecrets {
+    /// Returns the fields whose secrets have another value in `other`, by their names for people.
+    package func differences(to other: TaskSecrets) -> [String] {
+        let (own, others) = (task, other.task)
+        return own.withMemory { values in
+            others.withMemory { others in
+                TaskField.all.filter { $0.secrecy != .none && $0.operations.differs(values, others) }.map(\.word)
+            }
+        } + (url == other.url ? [] : ["url"])
+    }
+}
+
 extension TaskSecrets: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: AnyKey.self)

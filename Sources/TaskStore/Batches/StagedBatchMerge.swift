@@ -16,6 +16,11 @@ package struct StagedBatchOutcome: Sendable, Equatable {
     /// The updated tasks whose directory changed, with their previous kind and directory. Their part files are in the
     /// previous directory.
     package var moved: [TaskID: TaskSpecification] = [:]
+    /// The changes of a dry run; `nil` if they are not listed.
+    var planned: PlannedChanges?
+
+    /// The first changes of a dry run; `nil` for a commit.
+    package var plannedChanges: [PlannedChange]? { planned?.list }
 
     mutating func add(_ ids: ClosedRange<Int64>) {
         added += ids.count
@@ -109,8 +114,10 @@ struct StagedBatchMerge {
         }
     }
 
-    func run(in database: Database, prune: Bool) throws -> StagedBatchOutcome {
+    /// - Parameter plans: whether to list the changes.
+    func run(in database: Database, prune: Bool, plans: Bool = false) throws -> StagedBatchOutcome {
         var outcome = StagedBatchOutcome()
+        if plans { outcome.planned = PlannedChanges() }
         try publishInserted(in: database, to: &outcome)
         var additions: [Entry] = []
         // Most owners have no past entries, which makes a query per entry unnecessary.
@@ -166,7 +173,38 @@ struct StagedBatchMerge {
         for range in ranges {
             try database.journalAdded(range, owner: owner, at: now)
             outcome.add(range.ids)
+            try plan(range.ids, .add, in: database, to: &outcome)
         }
+    }
+
+    /// Lists changes of stored tasks.
+    private func plan(
+        _ ids: ClosedRange<Int64>, _ action: PlannedChange.Action, in database: Database,
+        to outcome: inout StagedBatchOutcome
+    ) throws {
+        guard let room = outcome.planned?.room, room > 0 else { return }
+        let tasks = try database.rows(
+            "SELECT id, kind, url, output FROM task WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+            [ids.lowerBound, ids.upperBound, room]
+        ) { row in
+            PlannedChange(
+                action: action, id: action == .add ? nil : try row.id(0), kind: try row.text(1), url: try row.text(2),
+                output: try row.textOrNil(3))
+        }
+        for task in tasks { outcome.planned?.append(task) }
+    }
+
+    private static func difference(_ entry: Entry, _ known: Known) throws -> PlannedChange {
+        var fields = try known.stored.decoded().differences(to: entry.stored.decoded())
+        let secrets = { (json: String?) in
+            try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets()
+        }
+        let named = Set(fields.map(\.field))
+        fields += try secrets(known.secrets).differences(to: secrets(entry.secrets)).filter { !named.contains($0) }
+            .map { FieldDifference(field: $0, from: nil, to: nil) }
+        return PlannedChange(
+            action: .update, id: known.head.id, kind: entry.stored.kind, url: entry.stored.url,
+            output: entry.stored.output, fields: fields)
     }
 
     private func apply(
@@ -177,6 +215,7 @@ struct StagedBatchMerge {
         if try batch == nil || known.head.lifecycle.state == .completed || isSame(known, entry, in: database) {
             outcome.unchanged += 1
         } else {
+            try outcome.planned?.append(try Self.difference(entry, known))
             let before = try update(known, to: entry, in: database)
             outcome.updated += 1
             outcome.changed.append(known.head.id)
@@ -238,6 +277,7 @@ struct StagedBatchMerge {
         for range in try database.insert(tasks[...], owner: owner, now: now) {
             try database.journalAdded(range, owner: owner, at: now)
             outcome.add(range.ids)
+            try plan(range.ids, .add, in: database, to: &outcome)
             for id in range.ids where entries.indices.contains(next) {
                 if entries[next].hasPieceHashes {
                     try database.movePieceHashes(of: TaskID(id), fromEntry: entries[next].id)
@@ -325,6 +365,7 @@ struct StagedBatchMerge {
             try database.apply(.cancel, to: head, now: now)
             outcome.pruned += 1
             outcome.cancelled.append(head.id)
+            try plan(head.id.rawValue...head.id.rawValue, .prune, in: database, to: &outcome)
         }
     }
 }

@@ -113,7 +113,7 @@ extension TaskStore {
             try self.checkRoom(for: staged.bytes.multipliedClamped(by: 2), in: database)
             let run = {
                 let outcome = try database.keepingRecords(of: [owner], within: quota, room: {}) {
-                    try application.run(in: database, prune: prune)
+                    try application.run(in: database, prune: prune, plans: dryRun)
                 }
                 if outcome.added > 0 { try database.check(quota, of: owner, batches: batches) }
                 return outcome

@@ -58,9 +58,10 @@ struct QueueApply: DaemonCommand {
         if context.json {
             context.output.json(result)
         } else {
+            PlannedChanges.lines(result).forEach(context.output.line)
             context.output.line(
                 "\(result.added) added, \(result.updated) updated, \(result.unchanged) unchanged, "
-                    + "\(result.pruned) pruned")
+                    + "\(result.pruned) pruned" + (dryRun ? " (nothing was changed)" : ""))
         }
     }
 }

@@ -12,7 +12,7 @@ struct FieldNames {
     private static let options: [String: String] = {
         var options = [
             "filter.states": "--state", "filter.batch": "--batch", "filter.search": "--search",
-            "filter.owner": "--owner", "limit": "--limit", "newest": "--limit", "after": "--after",
+            "filter.owner": "--owner", "limit": "--limit", "newest": "--limit", "after": "--after", "order": "--queue",
             "deleteFile": "--delete-file", "prune": "--prune", "dryRun": "--dry-run",
         ]
         let words = Set(TaskField.all.filter { $0.option != nil }.map(\.word))
