@@ -6,6 +6,8 @@ extension RootCommand {
         commandName: "dlctl",
         abstract: "Controls the download daemon dld and shows its tasks.",
         discussion: """
+            Without a command, dlctl shows the state of the daemon and the tasks that run.
+
             EXAMPLES:
               dlctl add https://example.org/a.iso          queue it and print its id
               dlctl add --wait https://example.org/b.iso   queue it and wait for it
