@@ -13,7 +13,8 @@ public struct TaskAddress: Sendable, Equatable {
     public let port: Int
     /// The URL as given, without spaces at its ends. The engine percent-encodes it (WHATWG URL Standard).
     public let url: String
-    /// The URL for display, without its user info and without the values of secret query parameters.
+    /// The URL for display, without its user info and without the values of secret parameters in query,
+    /// fragment and path.
     public let redacted: String
 
     /// Whether the URL names a directory on a file server: the scheme is FTP, FTPS or SFTP, and the path is empty or
@@ -57,7 +58,7 @@ public struct TaskAddress: Sendable, Equatable {
         port = parts.port ?? Self.defaultPort(of: scheme)
         self.url = url
         redacted =
-            parts.userInfo == nil && !parts.hasQuery ? url : Self.redact(Array(url.utf8), userInfo: parts.userInfo)
+            parts.userInfo == nil && !parts.hasQuery && !url.utf8.contains(where: { $0.beginsParameters }) ? url : Self.redact(Array(url.utf8), userInfo: parts.userInfo)
     }
 
     private struct Refusal: Error {
@@ -174,11 +175,13 @@ public struct TaskAddress: Sendable, Equatable {
         }
     }
 
-    /// The names of query parameters whose values grant access: signatures, tokens, keys.
+    /// The names of parameters whose values grant access: signatures, tokens, keys, sessions.
     private static let secretParameters: Set<String> = [
         "x-amz-signature", "x-amz-security-token", "x-amz-credential", "x-goog-signature", "x-goog-credential",
         "signature", "sig", "token", "access_token", "auth", "authorization", "key", "apikey", "api_key",
-        "password", "passwd", "secret", "policy", "hdnts", "hdnea", "jwt",
+        "password", "passwd", "pass", "pwd", "pw", "passphrase", "secret", "client_secret", "policy", "hdnts", "hdnea",
+        "jwt", "refresh_token", "id_token", "session_token", "api-key", "x-api-key", "access_key", "session", "sessionid",
+        "session_id", "sid", "jsessionid", "phpsessid",
     ]
 
     private static func redact(_ bytes: [UInt8], userInfo: Range<Int>?) -> String {
@@ -189,26 +192,33 @@ public struct TaskAddress: Sendable, Equatable {
             shown += bytes[..<userInfo.lowerBound]
             rest = bytes[(userInfo.upperBound + 1)...]
         }
-        guard let question = rest.firstIndex(of: UInt8(ascii: "?")) else {
-            return String(decoding: shown + rest, as: UTF8.self)
+        let fragment = rest.firstIndex(of: UInt8(ascii: "#")) ?? rest.endIndex
+        let query = rest[..<fragment].firstIndex(of: UInt8(ascii: "?")) ?? fragment
+        redact(rest[..<query], separator: UInt8(ascii: ";"), into: &shown)
+        for part in [rest[query..<fragment], rest[fragment...]] where !part.isEmpty {
+            shown += part.prefix(1)
+            redact(part.dropFirst(), separator: UInt8(ascii: "&"), into: &shown)
         }
-        shown += rest[...question]
-        let end = rest[question...].firstIndex(of: UInt8(ascii: "#")) ?? rest.endIndex
-        let parameters = rest[(question + 1)..<end].split(
-            separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        return String(decoding: shown, as: UTF8.self)
+    }
+
+    /// Appends a part of a URL with parameters (`name=value`), the values of secret ones replaced.
+    private static func redact(_ part: ArraySlice<UInt8>, separator: UInt8, into shown: inout [UInt8]) {
+        let parameters = part.split(separator: separator, omittingEmptySubsequences: false)
         for (index, parameter) in parameters.enumerated() {
-            if index > 0 { shown.append(UInt8(ascii: "&")) }
+            if index > 0 { shown.append(separator) }
             if let equals = parameter.firstIndex(of: UInt8(ascii: "=")),
                 secretParameters.contains(
                     String(decoding: FileName.percentDecoded(parameter[..<equals]), as: UTF8.self).lowercased())
             {
                 shown += parameter[...equals]
                 shown += Array("REDACTED".utf8)
+                // A parameter of the path ends at the next segment.
+                if separator == UInt8(ascii: ";") { shown += parameter[equals...].drop { $0 != UInt8(ascii: "/") } }
             } else {
                 shown += parameter
             }
         }
-        return String(decoding: shown + rest[end...], as: UTF8.self)
     }
 }
 
@@ -219,6 +229,9 @@ extension UInt8 {
     fileprivate var endsAuthority: Bool {
         self == UInt8(ascii: "/") || self == UInt8(ascii: "?") || self == UInt8(ascii: "#")
     }
+
+    /// Whether parameters may follow the byte, which is not in a query.
+    fileprivate var beginsParameters: Bool { self == UInt8(ascii: "#") || self == UInt8(ascii: ";") }
 
     /// Whether the byte is an unreserved punctuation mark (RFC 3986, section 2.3).
     fileprivate var isUnreservedMark: Bool {

@@ -79,7 +79,10 @@ struct TaskAddressTests {
             ("http://h/?sig=a=b#f?sig=c", "http://h/?sig=REDACTED#f?sig=c"), ("http://h/?sig", "http://h/?sig"),
             ("http://h/?&&key=&x", "http://h/?&&key=REDACTED&x"), ("http://h?TOKEN=1", "http://h?TOKEN=REDACTED"),
             ("http://h/?to%6ben=1&%53ig=2", "http://h/?to%6ben=REDACTED&%53ig=REDACTED"),
-            ("http://h/#token=1", "http://h/#token=1"), ("http://h/token=1", "http://h/token=1"),
+            ("http://h/#token=1", "http://h/#token=REDACTED"), ("http://h/token=1", "http://h/token=1"),
+            ("http://h/#a=1&access_token=x?y", "http://h/#a=1&access_token=REDACTED"), ("http://h/#", "http://h/#"),
+            ("http://h/a;JSESSIONID=S/b;v=1?q=2", "http://h/a;JSESSIONID=REDACTED/b;v=1?q=2"),
+            ("http://h/?pw=1&sid=2&code=3", "http://h/?pw=REDACTED&sid=REDACTED&code=3"),
             ("http://h/?monkey=1&tokens=2", "http://h/?monkey=1&tokens=2"),
         ])
     func redaction(url: String, shown: String) throws {
