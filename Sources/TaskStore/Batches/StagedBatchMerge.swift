@@ -303,6 +303,7 @@ struct StagedBatchMerge {
         try database.run(
             "UPDATE task SET \(StoredEntry.assignments), found_checksum = NULL WHERE id = ?",
             StatementArguments(entry.stored.arguments + [id.rawValue]))
+        let batchLeft = known.stored.batch != entry.stored.batch ? try database.batch(of: id) : nil
         if known.stored.batch != entry.stored.batch {
             let group = try database.group(owner: owner, batch: entry.stored.batch)
             try database.run("UPDATE task SET flow = ? WHERE id = ?", [group, id.rawValue])
@@ -324,6 +325,7 @@ struct StagedBatchMerge {
             try database.setDependency(of: id, after: after.afterTask)
         }
         try database.journal(.updated, of: head, at: now)
+        if let batchLeft { try database.journalEnd(of: batchLeft, at: now) }
         guard leavesDirectory else { return nil }
         // The result contains only the needed fields, because there may be a million results.
         var left = TaskSpecification(kind: before.kind, url: "")

@@ -53,18 +53,23 @@ extension TaskStore {
     package func remove(
         _ ids: [TaskID], owner: UInt32?, keepsEntries: Bool = false, quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> RemovedTasks {
-        typealias Removal = (tasks: RemovedTasks, places: Set<PartPlace>)
+        // A batch ends with the last removal of a commit, not between two of them.
+        typealias Removal = (tasks: RemovedTasks, places: Set<PartPlace>, batches: Set<OwnedBatch>)
         let recordPlaces: @Sendable (Database, inout Removal) throws -> Void = { database, removal in
             try Self.record(removal.places, in: database)
             removal.tasks.places.formUnion(removal.places)
             removal.places = []
+            for batch in removal.batches.sorted(by: { ($0.owner, $0.name) < ($1.owner, $1.name) }) {
+                try database.journalEnd(of: batch, at: now)
+            }
+            removal.batches = []
         }
-        return try await inParts(ids, Removal(RemovedTasks(), []), finish: recordPlaces) { database, id, removal in
+        return try await inParts(ids, Removal(RemovedTasks(), [], []), finish: recordPlaces) { database, id, removal in
             guard let task = try database.removable(id, owner: owner) else { return 0 }
             if keepsEntries {
                 try database.keepEntry(ofCompleted: id, owner: task.head.owner, records: quota.recordsPerOwner)
             }
-            try database.removeTask(task.head, at: now)
+            if let batch = try database.removeTask(task.head, at: now) { removal.batches.insert(batch) }
             removal.tasks.ids.append(id)
             if let place = task.place { removal.places.insert(place) }
             if task.hasBytes { removal.tasks.ownersOfBytes.insert(task.head.owner) }

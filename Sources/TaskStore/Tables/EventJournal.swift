@@ -9,6 +9,12 @@ package struct EventPage: Sendable {
     package var position: Int64
 }
 
+/// A batch of one owner.
+struct OwnedBatch: Hashable {
+    var owner: UInt32
+    var name: String
+}
+
 /// The facts about a task that its events tell beside its state.
 struct TaskFacts {
     var owner: UInt32
@@ -52,7 +58,8 @@ extension Database {
                 [now, type.rawValue, task.id.rawValue, stored.rawValue, lifecycle.reason?.rawValue]
                     + error.arguments))
         switch type {
-        case .completed, .failed, .cancelled: try journalBatchEnd(of: task.id, at: now)
+        case .completed, .failed, .cancelled:
+            if let batch = try batch(of: task.id) { try journalEnd(of: batch, at: now) }
         default: break
         }
     }
@@ -71,7 +78,9 @@ extension Database {
     }
 
     /// Removes a task, and records the removal together with the task's facts.
-    func removeTask(_ task: TaskHead, at now: Milliseconds) throws {
+    ///
+    /// - Returns: the batch that may have ended with it, for ``journalEnd(of:at:)``.
+    func removeTask(_ task: TaskHead, at now: Milliseconds) throws -> OwnedBatch? {
         try journal(.removed, of: task, at: now)
         try run(
             """
@@ -80,7 +89,7 @@ extension Database {
             """, [task.id.rawValue])
         let batch = try task.lifecycle.state.isEnded ? nil : batch(of: task.id)
         try run("DELETE FROM task WHERE id = ?", [task.id.rawValue])
-        if let batch { try journalEnd(ofBatch: batch, of: task.owner, at: now) }
+        return batch
     }
 
     /// Records the addition of tasks like ``journal(_:of:error:at:)``, in one row that stands for one sequence
@@ -101,22 +110,17 @@ extension Database {
 
     // MARK: Batches
 
-    private func batch(of id: TaskID) throws -> String? {
-        try firstRow("SELECT batch FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue]) { try $0.textOrNil(0) }
-            ?? nil
-    }
-
-    private func journalBatchEnd(of id: TaskID, at now: Milliseconds) throws {
-        guard
-            let (owner, batch) = try firstRow(
-                "SELECT flow.owner, batch FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue],
-                { (try $0.owner(0), try $0.textOrNil(1)) })
-        else { return }
-        if let batch { try journalEnd(ofBatch: batch, of: owner, at: now) }
+    /// Returns the batch of a task; `nil` if it has none.
+    func batch(of id: TaskID) throws -> OwnedBatch? {
+        try firstRow("SELECT flow.owner, batch FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue]) { row in
+            let owner = try row.owner(0)
+            return try row.textOrNil(1).map { OwnedBatch(owner: owner, name: $0) }
+        } ?? nil
     }
 
     /// Records the end of a batch if all of its tasks have ended.
-    private func journalEnd(ofBatch batch: String, of owner: UInt32, at now: Milliseconds) throws {
+    func journalEnd(of ended: OwnedBatch, at now: Milliseconds) throws {
+        let (owner, batch) = (ended.owner, ended.name)
         let unfinished = TaskState.stored.filter { !$0.isEnded }.map(\.rawValue).joined(separator: " + ")
         let found = try firstRow(
             """

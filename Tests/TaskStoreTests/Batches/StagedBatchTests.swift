@@ -205,6 +205,20 @@ struct StagedBatchTests {
         #expect(try await apply(entries, to: fixture).added == 2)
     }
 
+    @Test("a batch that its last unfinished task leaves for another one is finished")
+    func leftBatch() async throws {
+        let fixture = try StoreFixture()
+        let keyed = NewTask.sample("https://example.org/1", key: "k")
+        try await apply([keyed, .sample("https://example.org/2")], to: fixture, batch: "first")
+        try await fixture.conclude(TaskID(2), .inState(.completed))
+        let last = try fixture.store.lastEvent()
+        #expect(try await apply([keyed], to: fixture, batch: "second").updated == 1)
+        let events = try fixture.store.events(after: last, limit: 9).events
+        #expect(events.map(\.type) == [.updated, .batchFinished])
+        #expect(events.map(\.batch) == ["second", "first"])
+        #expect(events.last?.totals == BatchResult(completed: 1, failed: 0, cancelled: 0, bytesDone: 10))
+    }
+
     @Test("what a person removes, a file that names it fetches again")
     func removed() async throws {
         let fixture = try StoreFixture()

@@ -143,6 +143,23 @@ struct EventJournalTests {
         #expect(try totals(after: last).isEmpty, "an ended task that is removed ends nothing")
     }
 
+    @Test("a batch ends after the last of the tasks that are removed together, or not at all where none is left")
+    func removals() async throws {
+        let fixture = try StoreFixture()
+        let tasks = (0..<4).map { NewTask.sample("https://example.org/\($0)", owner: 1, batch: "b") }
+        let ids = try await fixture.store.add(tasks, now: 1_000).map(\.id)
+        for id in ids[1...] { try await fixture.conclude(id, .inState(.completed)) }
+        var last = try fixture.store.lastEvent()
+        func types() throws -> [TaskEvent.Kind] { try fixture.store.events(after: last, limit: 99).events.map(\.type) }
+        _ = try await fixture.store.remove([ids[0], ids[1]], owner: nil, now: 5)
+        #expect(try types() == [.removed, .removed, .batchFinished])
+        last = try fixture.store.lastEvent()
+        let more = try await fixture.store.add([.sample("https://example.org/5", owner: 1, batch: "b")], now: 6)
+        last = try fixture.store.lastEvent()
+        _ = try await fixture.store.remove([more[0].id, ids[2], ids[3]], owner: nil, now: 7)
+        #expect(try types() == [.removed, .removed, .removed])
+    }
+
     @Test("a time stands for the last event before it")
     func times() async throws {
         let fixture = try StoreFixture()
