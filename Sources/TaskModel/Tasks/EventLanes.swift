@@ -33,7 +33,7 @@ public struct EventLanes: Sendable {
     }
 
     /// The maximum number of events that are held.
-    public static let capacity = 1_000
+    public static let capacity = 4_096
 
     private let jobs: Int
     private let retries: Int
@@ -45,6 +45,9 @@ public struct EventLanes: Sendable {
     /// The lanes of which an event is being handled, or waits for its next attempt.
     private var busy: Set<Lane> = []
     private var waitingCount = 0
+    /// The number of events that are held, and of those that are being handled, by owner.
+    private var heldByOwner: [UInt32?: Int] = [:]
+    private var runningByOwner: [UInt32?: Int] = [:]
     /// The number of the last event that was added or passed over.
     public private(set) var lastSeen: Int64
 
@@ -64,6 +67,8 @@ public struct EventLanes: Sendable {
     public var isIdle: Bool { running.isEmpty }
     /// The number of events that are held.
     public var count: Int { waitingCount + running.count }
+    /// Returns the number of events of one owner that are held.
+    public func count(of owner: UInt32?) -> Int { heldByOwner[owner] ?? 0 }
     public var isEmpty: Bool { waitingCount == 0 && running.isEmpty }
 
     /// The number of the event up to which every event is done.
@@ -81,22 +86,25 @@ public struct EventLanes: Sendable {
         lastSeen = max(lastSeen, event.sequence)
         lanes[Lane(event), default: []].append(Entry(event: event))
         waitingCount += 1
+        heldByOwner[event.owner, default: 0] += 1
     }
 
     /// Records that the events up to a number need not be handled.
     public mutating func skip(_ sequence: Int64) { lastSeen = max(lastSeen, sequence) }
 
-    /// Takes the event with the lowest number that may be handled; `nil` if there is none.
+    /// Takes the next event that may be handled: of the owner with the fewest events that are being handled, the one with
+    /// the lowest number. `nil` if there is none.
     public mutating func next() -> Entry? {
         guard running.count < jobs else { return nil }
-        var chosen: (lane: Lane, entry: Entry)?
+        var chosen: (lane: Lane, entry: Entry, rank: (Int, Int64))?
         for (lane, entries) in lanes where !busy.contains(lane) {
-            guard let first = entries.first, first.event.sequence < chosen?.entry.event.sequence ?? .max else {
-                continue
-            }
-            chosen = (lane, first)
+            guard let first = entries.first else { continue }
+            let rank = (runningByOwner[first.event.owner] ?? 0, first.event.sequence)
+            if let chosen, chosen.rank < rank { continue }
+            chosen = (lane, first, rank)
         }
-        guard let (lane, entry) = chosen else { return nil }
+        guard let (lane, entry, _) = chosen else { return nil }
+        runningByOwner[entry.event.owner, default: 0] += 1
         busy.insert(lane)
         running[entry.event.sequence] = entry
         lanes[lane]?.removeFirst()
@@ -108,15 +116,22 @@ public struct EventLanes: Sendable {
     /// Records the end of a job.
     public mutating func ended(_ sequence: Int64, isSuccess: Bool) -> Outcome {
         guard var entry = running.removeValue(forKey: sequence) else { return .done }
+        Self.decrease(&runningByOwner, entry.event.owner)
         let lane = Lane(entry.event)
         if isSuccess || entry.failures >= retries {
             busy.remove(lane)
+            Self.decrease(&heldByOwner, entry.event.owner)
             return isSuccess ? .done : .givenUp
         }
         entry.failures += 1
         lanes[lane, default: []].insert(entry, at: 0)
         waitingCount += 1
         return .retry(after: min(longestDelay, Double(1 << min(entry.failures - 1, 16))))
+    }
+
+    private static func decrease(_ counts: inout [UInt32?: Int], _ owner: UInt32?) {
+        guard let count = counts[owner] else { return }
+        counts[owner] = count > 1 ? count - 1 : nil
     }
 
     /// Lets an event that has failed be handled again.

@@ -18,6 +18,8 @@ actor WebhookSender {
     static let longestDelay: Double = 900
     /// The maximum time for a response in milliseconds.
     static let deadline: Milliseconds = 60_000
+    /// The number of events of one owner that are held.
+    private static let perOwner = 128
     /// The number of events without a message after which the position is stored.
     private static let positionStep: Int64 = 1_000
 
@@ -32,6 +34,8 @@ actor WebhookSender {
     private var lanes: EventLanes
     /// The events after the stored position that were done before this process.
     private var doneBefore: Set<Int64>
+    /// The owners of whom events were left out, with the position from which they are still to be read.
+    private var deferred: [UInt32?: Int64] = [:]
     private var storedPosition: Int64
     private var delivered = 0
     private var givenUpCount: Int
@@ -77,30 +81,67 @@ actor WebhookSender {
 
     /// Reads on in the journal after it has grown, as far as there is room.
     func notify() async {
-        while !isStopped, lanes.hasRoom {
-            let position = lanes.lastSeen
-            do throws(StoreError) {
-                let page = try store.events(
-                    after: position, limit: max(1, min(256, EventLanes.capacity - lanes.count)),
-                    filter: webhook.filter)
-                for event in page.events where doneBefore.remove(event.sequence) == nil { lanes.add(event) }
-                lanes.skip(page.position)
-                let trimmed = try store.lastTrimmedEvent(owner: nil)
-                if trimmed > max(position, knownLoss) { recordLoss(upTo: trimmed) }
-                hasRead = true
-            } catch {
-                if error != .closed {
-                    logger.error(
-                        "cannot read events for a webhook", metadata: ["to": "\(origin)", "error": "\(error)"])
-                }
-                return
+        do throws(StoreError) {
+            while !isStopped, lanes.hasRoom {
+                let position = lanes.lastSeen
+                try readOn()
+                try readDeferred()
+                startNext()
+                if lanes.lastSeen == position { break }
             }
+            try readDeferred()
             startNext()
-            if lanes.lastSeen == position { break }
+        } catch {
+            if error != .closed {
+                logger.error("cannot read events for a webhook", metadata: ["to": "\(origin)", "error": "\(error)"])
+            }
+            return
         }
-        if lanes.isEmpty, lanes.position.subtractingClamped(storedPosition) >= Self.positionStep {
-            await record(nil, position: lanes.position, givenUp: nil)
+        let position = position(without: nil)
+        if lanes.isEmpty, position.subtractingClamped(storedPosition) >= Self.positionStep {
+            await record(nil, position: position, givenUp: nil)
         }
+    }
+
+    /// Reads a page of the journal. The events of an owner who has many already are left to ``readDeferred()``, so that
+    /// others' events need not wait behind them.
+    private func readOn() throws(StoreError) {
+        let position = lanes.lastSeen
+        let page = try store.events(after: position, limit: pageLimit, filter: webhook.filter)
+        for event in page.events where deferred[event.owner] == nil {
+            if doneBefore.remove(event.sequence) != nil { continue }
+            if lanes.count(of: event.owner) < Self.perOwner {
+                lanes.add(event)
+            } else {
+                deferred[event.owner] = event.sequence - 1
+            }
+        }
+        lanes.skip(page.position)
+        let trimmed = try store.lastTrimmedEvent(owner: nil)
+        if trimmed > max(position, knownLoss) { recordLoss(upTo: trimmed) }
+        hasRead = true
+    }
+
+    /// Reads the events that were left out, of owners whose earlier ones are mostly done.
+    private func readDeferred() throws(StoreError) {
+        for (owner, position) in deferred
+        where lanes.hasRoom && lanes.count(of: owner) <= Self.perOwner / 2 {
+            var filter = webhook.filter
+            filter.owner = owner
+            let limit = min(pageLimit, Self.perOwner - lanes.count(of: owner))
+            let page = try store.events(after: position, limit: max(1, limit), filter: filter)
+            for event in page.events where event.sequence <= lanes.lastSeen {
+                if doneBefore.remove(event.sequence) == nil { lanes.add(event) }
+            }
+            deferred[owner] = page.position < lanes.lastSeen ? page.position : nil
+        }
+    }
+
+    private var pageLimit: Int { max(1, min(256, EventLanes.capacity - lanes.count)) }
+
+    /// Returns the sequence number up to which every event will be done when one more is.
+    private func position(without sequence: Int64?) -> Int64 {
+        min(lanes.position(without: sequence), deferred.values.min() ?? .max)
     }
 
     /// Records that events have left the journal before they were read.
@@ -113,7 +154,7 @@ actor WebhookSender {
         let loss = WebhookRecord.GivenUp(sequence: sequence, at: clock.now(), message: message)
         givenUpCount += 1
         lastGivenUp = loss
-        let position = lanes.position
+        let position = position(without: nil)
         Task { await record(nil, position: position, givenUp: loss) }
     }
 
@@ -123,7 +164,7 @@ actor WebhookSender {
         let jobs = Array(jobs.values)
         for job in jobs { job.cancel() }
         for job in jobs { await job.value }
-        await record(nil, position: lanes.position, givenUp: nil)
+        await record(nil, position: position(without: nil), givenUp: nil)
     }
 
     // MARK: Sending
@@ -183,7 +224,7 @@ actor WebhookSender {
 
     /// Records an event as done before another one of its task may be sent.
     private func finish(_ event: TaskEvent, givenUp: WebhookRecord.GivenUp?) async {
-        await record(event.sequence, position: lanes.position(without: event.sequence), givenUp: givenUp)
+        await record(event.sequence, position: position(without: event.sequence), givenUp: givenUp)
         _ = lanes.ended(event.sequence, isSuccess: true)
     }
 

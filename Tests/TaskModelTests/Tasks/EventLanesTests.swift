@@ -82,6 +82,23 @@ struct EventLanesTests {
         #expect(queue.position == 20)
     }
 
+    @Test("an owner with many events leaves room for another's")
+    func owners() {
+        func owned(_ sequence: Int64, by owner: UInt32) -> TaskEvent {
+            var event = event(sequence, task: sequence)
+            event.owner = owner
+            return event
+        }
+        var queue = queue([owned(11, by: 1), owned(12, by: 1), owned(13, by: 1), owned(14, by: 2)])
+        #expect(queue.count(of: 1) == 3 && queue.count(of: 2) == 1)
+        #expect([queue.next(), queue.next()].map { $0?.event.sequence } == [11, 14])
+        _ = queue.ended(14, isSuccess: true)
+        #expect(queue.count(of: 2) == 0)
+        #expect(queue.next()?.event.sequence == 12)
+        _ = queue.ended(12, isSuccess: false)
+        #expect(queue.count(of: 1) == 3, "it is held until it is done")
+    }
+
     @Test("it takes a limited number of events")
     func room() {
         var queue = queue([])

@@ -130,6 +130,23 @@ struct WebhookSenderTests {
         await fixture.queue.stop()
     }
 
+    @Test("an owner's many events that are not accepted do not hold up another's, and are all sent in the end")
+    func flood() async throws {
+        let server = try ScriptedServer(["/h": Array(repeating: .status(500), count: 128) + [.status(200)]])
+        let fixture = try await fixture(webhook(server.url("/h"), [.added]))
+        for _ in 0..<300 { _ = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true } }
+        try await eventually(that: "as many as are held have failed") { server.requests(for: "/h").count == 128 }
+        let other = Caller(uid: 1001, isAdministrator: false)
+        _ = try await fixture.add("http://127.0.0.1:9/b", by: other) { $0.paused = true }
+        try await eventually(that: "the other's is accepted") { try await status(fixture.queue).delivered == 1 }
+        #expect(try server.requests(for: "/h").last.map { try event($0).owner } == 1001)
+        time.advance(by: 1_000)
+        try await eventually(that: "all are accepted") { try await status(fixture.queue).delivered == 301 }
+        #expect(Set(try server.requests(for: "/h").map { try event($0).sequence }) == Set(1...301))
+        #expect(server.requests(for: "/h").count == 128 + 301)
+        #expect(try await status(fixture.queue).waiting == 0)
+    }
+
     @Test("a webhook that is taken out of the configuration and put in again begins with new events")
     func reconfigured() async throws {
         let server = try ScriptedServer(["/h": [.status(200)]])
