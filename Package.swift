@@ -116,6 +116,8 @@ let package = Package(
         .executableTarget(
             name: "TransferLoad", dependencies: ["Transfer", "CallCount", .httpTypes], path: "Tests/TransferLoad",
             swiftSettings: strict),
+        .executableTarget(
+            name: "BackgroundApp", dependencies: ["ControlClient"], path: "Tests/BackgroundApp", swiftSettings: strict),
         .testTarget(
             name: "CurlTests", dependencies: ["Curl", "CCurl", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -163,7 +165,7 @@ let package = Package(
             name: "Integration",
             dependencies: [
                 "TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "TaskStore", "CLinux", "TransferLoad",
-                "dld", "dlctl", .grdb,
+                "BackgroundApp", "dld", "dlctl", .grdb,
             ],
             swiftSettings: strict),
     ]

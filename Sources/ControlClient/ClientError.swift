@@ -19,6 +19,12 @@ public enum ClientError: Error, Sendable, Equatable {
     case callTooLong(bytes: Int)
     /// The received line is not a valid message of this protocol.
     case malformedAnswer(String)
+    /// The name of an app is empty, too long, or has other signs than letters, digits, `-`, `_` and `.`.
+    case unusableIdentifier(String)
+    /// Another process delivers the events of the app with this name.
+    case busyIdentifier(String)
+    /// The file with an app's place in the journal cannot be read or written, or has other contents (EINVAL).
+    case unusableState(path: String, errno: Int32)
 }
 
 extension ClientError: CustomStringConvertible {
@@ -35,6 +41,10 @@ extension ClientError: CustomStringConvertible {
         case .timedOut: "the daemon did not answer in time"
         case .callTooLong(let bytes): "the request has \(bytes) bytes; the maximum is \(MessageLimits.lineLength)"
         case .malformedAnswer(let message): "the daemon sent an invalid response: \(message)"
+        case .unusableIdentifier(let name):
+            "'\(name)' is not a name of an app: 1 to 128 letters, digits, '-', '_' and '.', such as org.example.player"
+        case .busyIdentifier(let name): "another process handles the events of \(name)"
+        case .unusableState(let path, let code): "cannot use \(path): \(Self.text(of: code))"
         }
     }
 

@@ -58,6 +58,9 @@ public final class ControlClient {
         (try? LineChannel(connectingTo: path)) != nil
     }
 
+    /// Returns a second descriptor of the socket; `nil` if the process has too many open files.
+    func duplicateDescriptor() -> Int32? { channel.duplicate() }
+
     // MARK: - Calls
 
     /// Sends one call and waits for its response. Events received meanwhile are kept for ``nextEvent(until:)``.

@@ -56,6 +56,12 @@ final class LineChannel {
         self.descriptor = descriptor
     }
 
+    /// Returns a second descriptor of the socket; `nil` if the process has too many open files.
+    func duplicate() -> Int32? {
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        return copy < 0 ? nil : copy
+    }
+
     deinit { _ = close(descriptor) }  // responses, not close(2), confirm delivery
 
     /// Sends `line` and a terminating LF.

@@ -54,7 +54,7 @@ final class CallQueue: @unchecked Sendable {
     }
 
     /// Whether a restart of the daemon may be the cause.
-    private static func isLoss(_ error: ClientError) -> Bool {
+    static func isLoss(_ error: ClientError) -> Bool {
         switch error {
         case .noDaemon, .connectionLost: true
         case .rpc(let answer): answer.code == RPCError.Number.unavailable && answer.data?.code != .cannotStart

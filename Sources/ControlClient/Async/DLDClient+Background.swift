@@ -1,3 +1,4 @@
+import Glibc
 public import TaskModel
 
 extension DLDClient {
@@ -5,8 +6,9 @@ extension DLDClient {
     /// `SessionManager.backgroundCompletionHandler` for tasks that outlive the app.
     ///
     /// The place in the journal is kept in the user's state directory, and moves on after each event that `deliver` has
-    /// handled. An event is delivered once, unless the process dies between its handling and that. Events that follow
-    /// while this runs are delivered too.
+    /// handled. An event is delivered once, unless the process dies between the end of `deliver` and the storing of the
+    /// place. Events that happen meanwhile are delivered too. Events that the app has handled by other means are
+    /// delivered unless it calls ``acknowledgeEvents(through:identifier:)``.
     ///
     /// - Parameters:
     ///   - identifier: the name of the app; `nil` for ``identifier``.
@@ -23,7 +25,7 @@ extension DLDClient {
     ) async throws -> Int {
         guard let identifier = identifier ?? self.identifier else { throw ClientError.unusableIdentifier("") }
         let place = try BackgroundPlace(identifier: identifier)
-        let filter = EventFilter(types: types, batch: identifier)
+        let filter = EventFilter(types: types, batch: identifier, owner: geteuid())
         var count = 0
         guard var cursor = try place.load() else {
             // The app has not been connected under this name before, so nothing can have happened.
@@ -52,6 +54,24 @@ extension DLDClient {
         }
         completionHandler()
         return count
+    }
+
+    /// Records that the app has handled all events up to a place, for example those of ``events(after:filter:)``, so that
+    /// ``handleEventsForBackgroundSession(identifier:types:deliver:completionHandler:)`` begins after it.
+    ///
+    /// - Parameters:
+    ///   - cursor: the place of the last handled event.
+    ///   - identifier: the name of the app; `nil` for ``identifier``.
+    /// - Throws: ``ClientError/unusableIdentifier(_:)``, ``ClientError/unusableState(path:errno:)``, or
+    ///   ``ClientError/busyIdentifier(_:)`` while another process delivers the events.
+    public func acknowledgeEvents(through cursor: EventCursor, identifier: String? = nil) throws(ClientError) {
+        guard let identifier = identifier ?? self.identifier else { throw ClientError.unusableIdentifier("") }
+        let place = try BackgroundPlace(identifier: identifier)
+        guard let lock = place.lock() else { throw ClientError.busyIdentifier(identifier) }
+        defer { withExtendedLifetime(lock) {} }
+        let stored = try place.load()
+        if let stored, stored.journal == cursor.journal, stored.sequence >= cursor.sequence { return }
+        try place.store(cursor)
     }
 
     private func page(

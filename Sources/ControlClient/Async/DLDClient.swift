@@ -17,7 +17,10 @@ public final class DLDClient: Sendable {
     /// The name of the app. It is the batch of its tasks, and the name under which its place in the journal is kept.
     public let identifier: String?
     let calls: CallQueue
-    let watch = TaskWatch()
+    /// The watch for those who wait for an end.
+    let ends = TaskWatch(withProgress: false)
+    /// The watch for those who follow the progress.
+    let progress = TaskWatch(withProgress: true)
     private let connect: @Sendable () throws(ClientError) -> ControlClient
 
     private init(identifier: String?, connect: @escaping @Sendable () throws(ClientError) -> ControlClient) {
@@ -30,7 +33,8 @@ public final class DLDClient: Sendable {
     ///
     /// - Parameters:
     ///   - identifier: the name of the app, of letters, digits, `-`, `_` and `.`, such as `org.example.player`. The events
-    ///     of its tasks are kept for ``handleEventsForBackgroundSession(deliver:completionHandler:)`` from now on.
+    ///     of its tasks are kept for
+    ///     ``handleEventsForBackgroundSession(identifier:types:deliver:completionHandler:)`` from now on.
     ///   - socket: the path of the daemon's socket; `nil` for the user's daemon, or else the system's.
     /// - Throws: ``ClientError`` where no daemon answers.
     public static func connect(
@@ -141,7 +145,7 @@ public final class DLDClient: Sendable {
     }
 
     /// Returns the events from now on: those that happen after this call are among them, whenever the reading begins.
-    func eventsFromNow(_ filter: EventFilter) async throws(ClientError) -> EventSequence {
+    public func eventsFromNow(filter: EventFilter = EventFilter()) async throws(ClientError) -> EventSequence {
         let last = try await calls.run { client throws(ClientError) in try client.lastEvent(before: nil) }
         return events(after: EventCursor(journal: last.journal ?? "", sequence: last.sequence), filter: filter)
     }

@@ -35,7 +35,7 @@ public struct DLDTask: Sendable, Identifiable {
     /// - Throws: ``DLDTaskError`` where the task fails, is cancelled or removed, or is paused until a person acts;
     ///   ``ClientError``; `CancellationError` where the Swift task is cancelled.
     public func value(whenCancelled policy: CancellationPolicy = .leave) async throws -> File {
-        for try await status in client.watch.statuses(of: id, client) where status.isSettled {
+        for try await status in client.ends.statuses(of: id, client) where status.isSettled {
             guard status.state == .completed, let path = status.path else { throw DLDTaskError(status) }
             return File(path: path, bytes: status.bytesDone, isVerified: status.verified)
         }
@@ -140,7 +140,7 @@ public struct DLDProgressSequence: AsyncSequence, Sendable {
     let task: DLDTask
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(statuses: task.client.watch.statuses(of: task.id, task.client).makeAsyncIterator())
+        Iterator(statuses: task.client.progress.statuses(of: task.id, task.client).makeAsyncIterator())
     }
 
     public struct Iterator: AsyncIteratorProtocol {

@@ -1,25 +1,43 @@
-import Glibc
 import Synchronization
 import TaskModel
 
-/// The statuses of tasks over time, for all waiting parts of an app over one connection.
+/// A source of tasks' statuses over time, for all parts of an app that wait, over one connection.
 ///
-/// The connection exists while someone waits. Each waiter is told the present status first, then each change.
+/// The connection exists while someone waits. Each waiter gets the present status first, then each change.
 final class TaskWatch: Sendable {
     private typealias Continuation = AsyncThrowingStream<TaskStatus, any Error>.Continuation
 
+    /// A task for which someone waits.
+    private struct Watched {
+        var waiters: [Int: Continuation] = [:]
+        /// The last status that the waiters got.
+        var status: TaskStatus?
+        /// The number of the call that returned it.
+        var call = 0
+    }
+
     private struct State {
-        var waiters: [TaskID: [Int: Continuation]] = [:]
-        var lastNumber = 0
+        var tasks: [TaskID: Watched] = [:]
+        var lastWaiter = 0
+        var lastCall = 0
         /// The reading of events; `nil` while no one waits.
-        var reading: Task<Void, Never>?
+        var reading: (number: Int, task: Task<Void, Never>)?
+        var lastReading = 0
     }
 
     private let state = Mutex(State())
+    private let filter: EventFilter
+
+    /// - Parameter withProgress: whether the growing number of bytes is a change.
+    init(withProgress: Bool) {
+        var types = Set(TaskEvent.Kind.allCases).subtracting([.gap, .batchFinished])
+        if !withProgress { types.remove(.progress) }
+        filter = EventFilter(types: types)
+    }
 
     /// Returns the statuses of a task. The sequence ends once the task is settled or removed.
     func statuses(of id: TaskID, _ client: DLDClient) -> AsyncThrowingStream<TaskStatus, any Error> {
-        // Only the newest status counts: a slow reader may pass over others.
+        // Only the newest status counts: a slow reader may miss others.
         AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let number = add(continuation, for: id, client)
             continuation.onTermination = { [weak self] _ in self?.remove(number, of: id) }
@@ -27,82 +45,132 @@ final class TaskWatch: Sendable {
         }
     }
 
+    // MARK: Waiters
+
     private func add(_ continuation: Continuation, for id: TaskID, _ client: DLDClient) -> Int {
         state.withLock { state in
-            state.lastNumber += 1
-            state.waiters[id, default: [:]][state.lastNumber] = continuation
+            state.lastWaiter += 1
+            state.tasks[id, default: Watched()].waiters[state.lastWaiter] = continuation
             if state.reading == nil {
-                state.reading = Task { [weak self, weak client] in
+                state.lastReading += 1
+                let number = state.lastReading
+                let task = Task { [weak self, weak client] in
                     do {
                         try await Self.follow({ self }, { client })
                     } catch {
-                        self?.fail(error)
+                        self?.fail(error, reading: number)
                     }
                 }
+                state.reading = (number, task)
             }
-            return state.lastNumber
+            return state.lastWaiter
         }
     }
 
     private func remove(_ number: Int, of id: TaskID) {
         let ended = state.withLock { state -> Task<Void, Never>? in
-            state.waiters[id]?[number] = nil
-            if state.waiters[id]?.isEmpty == true { state.waiters[id] = nil }
-            guard state.waiters.isEmpty else { return nil }
+            state.tasks[id]?.waiters[number] = nil
+            if state.tasks[id]?.waiters.isEmpty == true { state.tasks[id] = nil }
+            guard state.tasks.isEmpty else { return nil }
             defer { state.reading = nil }
-            return state.reading
+            return state.reading?.task
         }
         ended?.cancel()
     }
 
-    private static let filter = EventFilter(
-        types: Set(TaskEvent.Kind.allCases).subtracting([.gap, .batchFinished]), owner: geteuid())
+    private func fail(_ error: any Error, reading number: Int) {
+        let waiters = state.withLock { state -> [Continuation] in
+            guard state.reading?.number == number else { return [] }
+            state.reading = nil
+            return state.tasks.values.flatMap(\.waiters.values)
+        }
+        for waiter in waiters { waiter.finish(throwing: error) }
+    }
 
-    /// Hands each change to those who wait for its task.
+    // MARK: Events
+
+    /// Passes each change to those who wait for its task.
     private static func follow(_ watch: () -> TaskWatch?, _ client: () -> DLDClient?) async throws {
-        guard let events = try await client()?.eventsFromNow(filter) else { return }
+        guard let filter = watch()?.filter, let events = try await client()?.eventsFromNow(filter: filter) else {
+            return
+        }
         // Changes before this place are in the statuses that are read now.
         if let watch = watch(), let client = client() {
             for id in watch.ids { await watch.read(id, client) }
         }
         for try await event in events {
             guard let watch = watch(), let client = client() else { return }
-            await watch.tell(event.event, client)
+            await watch.handle(event.event, client)
         }
     }
 
-    private var ids: [TaskID] { state.withLock { Array($0.waiters.keys) } }
+    private var ids: [TaskID] { state.withLock { Array($0.tasks.keys) } }
 
-    private func tell(_ event: TaskEvent, _ client: DLDClient) async {
+    private func handle(_ event: TaskEvent, _ client: DLDClient) async {
         if event.type == .gap {
             for id in ids { await read(id, client) }
-        } else if let id = event.id, state.withLock({ $0.waiters[id] != nil }) {
-            await read(id, client)
+        } else if let id = event.id, state.withLock({ $0.tasks[id] != nil }) {
+            if event.type != .progress || !advance(id, event) { await read(id, client) }
         }
     }
 
-    /// Reads a task's status, and hands it to those who wait for it.
-    private func read(_ id: TaskID, _ client: DLDClient) async {
-        do throws(ClientError) {
-            let status = try await client.status(of: id)
-            for waiter in waiters(of: id) {
-                if let status { waiter.yield(status) }
-                if status?.isSettled ?? true { waiter.finish() }
-            }
-        } catch {
-            for waiter in waiters(of: id) { waiter.finish(throwing: error) }
+    /// Applies an event of type `progress` to the last status.
+    ///
+    /// - Returns: `false` if the status is that of another state.
+    private func advance(_ id: TaskID, _ event: TaskEvent) -> Bool {
+        state.withLock { state in
+            guard var status = state.tasks[id]?.status, status.state == event.state, let progress = event.progress
+            else { return false }
+            status.bytesDone = event.bytesDone ?? status.bytesDone
+            status.bytesTotal = event.bytesTotal ?? status.bytesTotal
+            status.rate = progress.rate
+            status.eta = progress.eta
+            status.connections = progress.connections
+            state.tasks[id]?.status = status
+            for waiter in (state.tasks[id]?.waiters ?? [:]).values { waiter.yield(status) }
+            return true
         }
+    }
+
+    // MARK: Statuses
+
+    /// Reads a task's status, and passes it to those who wait for it. An absent daemon is waited for.
+    private func read(_ id: TaskID, _ client: DLDClient) async {
+        while state.withLock({ $0.tasks[id] != nil }) {
+            do throws(ClientError) {
+                // Calls run one at a time, so a higher number means a later status.
+                let (number, status) = try await client.calls.run { connection throws(ClientError) in
+                    (self.nextCall(), try connection.taskIfKnown(id))
+                }
+                deliver(status, of: id, call: number)
+                return
+            } catch {
+                if CallQueue.isLoss(error) { continue }
+                for waiter in waiters(of: id) { waiter.finish(throwing: error) }
+                return
+            }
+        }
+    }
+
+    private func nextCall() -> Int {
+        state.withLock { state in
+            state.lastCall += 1
+            return state.lastCall
+        }
+    }
+
+    private func deliver(_ status: TaskStatus?, of id: TaskID, call: Int) {
+        state.withLock { state in
+            guard let status, let watched = state.tasks[id], call > watched.call else { return }
+            state.tasks[id]?.call = call
+            state.tasks[id]?.status = status
+            for waiter in watched.waiters.values { waiter.yield(status) }
+        }
+        guard status?.isSettled ?? true else { return }
+        for waiter in waiters(of: id) { waiter.finish() }
     }
 
     private func waiters(of id: TaskID) -> [Continuation] {
-        state.withLock { $0.waiters[id].map { Array($0.values) } ?? [] }
-    }
-
-    private func fail(_ error: any Error) {
-        let waiters = state.withLock { state in
-            state.reading = nil
-            return state.waiters.values.flatMap(\.values)
-        }
-        for waiter in waiters { waiter.finish(throwing: error) }
+        state.withLock { $0.tasks[id].map { Array($0.waiters.values) } ?? [] }
     }
 }

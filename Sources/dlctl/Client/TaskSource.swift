@@ -4,12 +4,8 @@ import Glibc
 import TaskModel
 
 /// The operations of the daemon that a waiter uses.
-protocol TaskSource: AnyObject {
+protocol TaskSource: EventSource {
     var deadline: Deadline { get set }
-    func subscribe(
-        after: Int64?, journal: String?, since: Milliseconds?, filter: EventFilter
-    ) throws(ClientError) -> EventsSubscribeResult
-    func nextEvent(until deadline: Deadline) throws(ClientError) -> TaskEvent?
     func taskIfKnown(_ id: TaskID) throws(ClientError) -> TaskStatus?
     func page(_ parameters: TaskListParameters) throws(ClientError) -> TaskListResult
     func forEachPage(

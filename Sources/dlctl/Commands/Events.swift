@@ -131,6 +131,6 @@ extension Context {
         EventFollower(
             after: after, journal: journal, since: since, filter: filter,
             connect: { () throws(ClientError) in try self.connect() },
-            report: { self.report($0) })
+            report: { self.report(.daemonAway) })
     }
 }

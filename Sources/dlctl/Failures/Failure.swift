@@ -57,6 +57,7 @@ struct Failure: Error, Equatable {
         case .timedOut: self.init(.timedOut, code: .timeout, "\(error); is it stopped, or very busy?")
         case .callTooLong: self.init(.usage, code: .tooLarge, "\(error)")
         case .malformedAnswer: self.init(.failed, code: .internal, "\(error)")
+        case .unusableIdentifier, .busyIdentifier, .unusableState: self.init(.failed, code: .io, "\(error)")
         case .rpc(let answer): self.init(answer, names: names)
         }
     }

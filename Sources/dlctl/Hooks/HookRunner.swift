@@ -46,7 +46,13 @@ final class HookRunner: Sendable {
     func run(_ follower: EventFollower) throws(Failure) {
         while true {
             waitUntil(\.hasRoom)
-            guard let event = try follower.next(until: .never) else { continue }
+            let next: TaskEvent?
+            do throws(ClientError) {
+                next = try follower.next(until: .never)
+            } catch {
+                throw Failure(error)
+            }
+            guard let event = next else { continue }
             if event.type == .gap {
                 Output.note(
                     "dlctl: events up to number \(event.sequence) are no longer in the journal; they are skipped")
