@@ -38,7 +38,7 @@ help:
 	@echo 'make combinations      what slows a transfer down, with every protocol, and random rounds (ROUNDS=50 SEED=1; as root)'
 	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel, aria2c and aria2-next (RUNS=5)'
-	@echo 'make docs              the documentation of the library Transfer, and whether it is whole'
+	@echo 'make docs              the documentation of the libraries, and whether it is whole'
 	@echo 'make consumer          a program outside of the tree that uses the library, built and tried'
 	@echo 'make lint              judges the style'
 	@echo 'make install           installs programs, units and configuration (PREFIX, DESTDIR)'

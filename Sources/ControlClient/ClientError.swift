@@ -15,7 +15,7 @@ public enum ClientError: Error, Sendable, Equatable {
     case connectionLost(path: String)
     /// The deadline passed before the response arrived; the call may or may not have been carried out.
     case timedOut
-    /// The encoded call is longer than ``ControlProtocol/MessageLimits/lineLength`` bytes.
+    /// The encoded call is longer than ``MessageLimits/lineLength`` bytes.
     case callTooLong(bytes: Int)
     /// The received line is not a valid message of this protocol.
     case malformedAnswer(String)

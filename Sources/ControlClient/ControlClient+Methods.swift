@@ -39,6 +39,7 @@ extension ControlClient {
     /// Calls `task.list` for one page after another.
     ///
     /// - Parameters:
+    ///   - filter: selects tasks; `nil` for all.
     ///   - limit: the maximum number of tasks over all pages.
     ///   - after: only tasks with a larger id.
     ///   - newest: starts at the oldest of this many newest tasks.
@@ -122,6 +123,7 @@ extension ControlClient {
     ///
     /// - Parameters:
     ///   - parts: lists of at most 1,000 entries each; each call must fit into one line.
+    ///   - queue: the number that `queue.begin` returned.
     ///   - refused: maps the `ClientError` and the index of the part that failed to the error to throw.
     public func put<Refusal: Error>(
         _ parts: some Sequence<[TaskSpecification]>, into queue: Int64,
@@ -164,7 +166,7 @@ extension ControlClient {
         try call(.queueList, NoParameters())
     }
 
-    /// Calls `source.receive` and passes open files. ``TaskSpecification/descriptor`` and ``attach(_:descriptor:)``
+    /// Calls `source.receive` and passes open files. The option `descriptor` of a task and ``attach(_:descriptor:)``
     /// then refer to a file by its index.
     ///
     /// - Parameter descriptors: 1 to ``SourceReceiveParameters/maximum`` file descriptors open for reading. The caller
@@ -226,6 +228,7 @@ extension ControlClient {
     /// - Parameters:
     ///   - after: starts after this sequence number; `nil` for the oldest event.
     ///   - since: starts with the first event from this time on.
+    ///   - filter: selects events.
     ///   - body: receives each page, and returns whether to go on.
     public func forEachPageOfEvents(
         after: Int64? = nil, since: Milliseconds? = nil, filter: EventFilter = EventFilter(),
@@ -244,6 +247,7 @@ extension ControlClient {
     /// - Parameters:
     ///   - after: starts after this sequence number.
     ///   - journal: the name of the journal in which it was.
+    ///   - filter: selects events.
     ///   - limit: the maximum number of events.
     public func eventPage(
         after: Int64, journal: String? = nil, filter: EventFilter = EventFilter(), limit: Int? = nil

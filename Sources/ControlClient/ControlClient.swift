@@ -65,7 +65,11 @@ public final class ControlClient {
 
     /// Sends one call and waits for its response. Events received meanwhile are kept for ``nextEvent(until:)``.
     ///
-    /// - Parameter unlimited: whether only ``deadline`` limits the wait for the response.
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - parameters: its parameters, as docs/protocol.md describes them.
+    ///   - returning: the type of the result.
+    ///   - unlimited: whether only ``deadline`` limits the wait for the response.
     public func call<Value: Decodable & Sendable>(
         _ method: MethodName, _ parameters: some Encodable & Sendable, returning: Value.Type = Value.self,
         unlimited: Bool = false
@@ -91,7 +95,9 @@ public final class ControlClient {
 
     /// Calls a method by its name, with untyped parameters and an untyped result.
     ///
-    /// - Parameter parameters: an object or an array (JSON-RPC 2.0, section 4.2), or `nil` for none.
+    /// - Parameters:
+    ///   - method: the name of the method.
+    ///   - parameters: an object or an array (JSON-RPC 2.0, section 4.2), or `nil` for none.
     public func call(method: String, parameters: RPCValue?) throws(ClientError) -> RPCValue {
         lastID += 1
         return try answer(to: send(RawRequest(id: lastID, method: method, params: parameters), unlimited: true))

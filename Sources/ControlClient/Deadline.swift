@@ -20,6 +20,7 @@ public struct Deadline: Sendable, Equatable, Comparable {
 
     public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
+    /// Whether the time has passed.
     public var isOver: Bool { self != .never && Self.now() >= nanoseconds }
 
     /// The time-out for poll(2) in milliseconds, or −1 for ``never``. The value is rounded up, so that poll does not

@@ -4,9 +4,11 @@ public import TaskModel
 
 /// A connection from which an ``EventFollower`` reads.
 public protocol EventSource: AnyObject {
+    /// Subscribes to the events after `after`, or since a time.
     func subscribe(
         after: Int64?, journal: String?, since: Milliseconds?, filter: EventFilter
     ) throws(ClientError) -> EventsSubscribeResult
+    /// Returns the next event; `nil` where none comes until the deadline.
     func nextEvent(until deadline: Deadline) throws(ClientError) -> TaskEvent?
 }
 
@@ -35,6 +37,8 @@ public final class EventFollower {
     /// - Parameters:
     ///   - after: the last event already seen; `nil` for new events only, or those since `since`.
     ///   - journal: the name of the journal in which it was.
+    ///   - since: the time of the first event, where `after` is `nil`.
+    ///   - filter: selects events.
     ///   - waits: whether to wait for a daemon that is absent at first.
     ///   - connect: opens a connection to the daemon.
     ///   - sleep: waits between two attempts to connect.

@@ -2,14 +2,18 @@ import Glibc
 
 /// A small file of the user's state that is replaced as a whole and survives power failures.
 public struct StateFile: Sendable {
+    /// The path of the file.
     public let path: String
 
     /// An error, with the path that it concerns.
     public struct Failure: Error, Sendable, Equatable {
+        /// The path of the file or directory.
         public var path: String
+        /// The error number (errno(3)).
         public var errno: Int32
     }
 
+    /// Creates a value for the file at a path, which need not exist.
     public init(path: String) { self.path = path }
 
     /// Returns the directory for the state of the user's programs (XDG Base Directory Specification); `nil` if the

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// Clients of the library that depend only on the product `Transfer` of this repository.
+/// Clients of the libraries that depend only on the products of this repository.
 let package = Package(
     name: "Consumer",
     dependencies: [
@@ -11,6 +11,7 @@ let package = Package(
     ],
     targets: [
         .executableTarget(name: "Fetch", dependencies: [.product(name: "Transfer", package: "dld")]),
+        .executableTarget(name: "Episodes", dependencies: [.product(name: "ControlClient", package: "dld")]),
         .executableTarget(name: "Mirror", dependencies: [.product(name: "Transfer", package: "dld")]),
     ]
 )

@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
-# Builds the documentation of the library Transfer into .build-docs/Transfer.doccarchive, and judges it: every public
-# symbol has a comment, every example compiles, and docc has nothing to warn of.
+# Builds the documentation of the libraries Transfer and ControlClient into .build-docs/NAME.doccarchive, and checks it:
+# every public symbol has a comment, every example compiles, and docc has no warning.
 #
-# Reads the module that a plain debug build makes: a build with other flags would compile everything again.
-# PACKAGE names another package to build the library from.
+# Reads the modules that a plain debug build makes: a build with other flags would compile everything again.
+# PACKAGE names another package to build the libraries from.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 swift=${SWIFT:-swift}
 package=${PACKAGE:-.}
-catalog=Sources/Transfer/Transfer.docc
 out=.build-docs
 
 rm -rf "$out"
-mkdir -p "$out/symbols" "$out/examples"
 
-# Examples use StubTransport too, which is built upon Transfer.
+# Examples of Transfer use StubTransport too, which is built upon Transfer.
 "$swift" build --package-path "$package" --target StubTransport
+"$swift" build --package-path "$package" --target ControlClient
 bin=$("$swift" build --package-path "$package" --show-bin-path)
 triple=$("$swift" -print-target-info | jq -r .target.triple)
 module=(-I "$bin/Modules")
@@ -26,16 +25,26 @@ for map in "$bin"/*.build/module.modulemap "$package"/Sources/*/module.modulemap
     [ ! -e "$map" ] || module+=(-Xcc "-fmodule-map-file=$map")
 done
 
-"$swift" symbolgraph-extract -module-name Transfer -target "$triple" "${module[@]}" -output-dir "$out/symbols" \
-    -minimum-access-level public -skip-synthesized-members \
-    -experimental-allowed-reexported-modules=HTTPCaching,HTTPMessages
-Tests/Documentation/check.sh "$out/symbols" "$catalog"
-
-Tests/Documentation/examples.sh "$catalog" "$out/examples"
 compile() { "${SWIFTC:-swiftc}" -typecheck -swift-version 6 -warnings-as-errors -target "$triple" "${module[@]}" "$@"; }
-compile "$out/examples/articles.swift"
-for step in "$catalog"/Resources/*.swift; do compile -parse-as-library "$step"; done
 
-docc convert "$catalog" --additional-symbol-graph-dir "$out/symbols" --fallback-display-name Transfer \
-    --fallback-bundle-identifier org.dld.Transfer --warnings-as-errors --output-path "$out/Transfer.doccarchive"
-echo "$out/Transfer.doccarchive"
+# document NAME EXPORTED [SOURCES]: EXPORTED are the modules that NAME exports, separated by commas; SOURCES limits
+# check.sh.
+document() {
+    local name=$1 exported=$2 sources=${3:-.} catalog=Sources/$1/$1.docc part=$out/$1
+    mkdir -p "$part/symbols" "$part/examples"
+    "$swift" symbolgraph-extract -module-name "$name" -target "$triple" "${module[@]}" -output-dir "$part/symbols" \
+        -minimum-access-level public -skip-synthesized-members \
+        -experimental-allowed-reexported-modules="$exported"
+    Tests/Documentation/check.sh "$part/symbols" "$catalog" "$sources"
+    Tests/Documentation/examples.sh "$catalog" "$part/examples"
+    compile "$part/examples/articles.swift"
+    for step in "$catalog"/Resources/*.swift; do compile -parse-as-library "$step"; done
+    docc convert "$catalog" --additional-symbol-graph-dir "$part/symbols" --fallback-display-name "$name" \
+        --fallback-bundle-identifier "org.dld.$name" --warnings-as-errors --output-path "$out/$name.doccarchive"
+    echo "$out/$name.doccarchive"
+}
+
+document Transfer HTTPCaching,HTTPMessages
+# The models that an app meets. The parameters and results of the protocol are described in docs/protocol.md.
+models='Task(Status|Event|Filter|State|Failure|ID|Specification)|EventFilter'
+document ControlClient ControlProtocol,TaskModel "Sources/(ControlClient/|TaskModel/[A-Za-z]+/($models)\.swift)"

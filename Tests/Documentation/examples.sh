@@ -5,14 +5,26 @@
 # The last step of the tutorial has to be the program that Tests/Consumer builds and runs.
 set -euo pipefail
 
+case $(basename "$1") in
+Transfer.docc)
+    modules=(Dispatch Foundation HTTPTypes StubTransport Transfer)
+    parameters='manager: SessionManager, target: DownloadTarget, directory: Directory, url: String'
+    program=Fetch-5.swift
+    ;;
+*)
+    modules=(ControlClient)
+    parameters='url: String, path: String'
+    program=Episodes-3.swift
+    ;;
+esac
 {
-    printf 'import %s\n' Dispatch Foundation HTTPTypes StubTransport Transfer
+    printf 'import %s\n' "${modules[@]}"
     for article in "$1"/*.md; do
-        awk -v file="$PWD/$article" '
+        awk -v file="$PWD/$article" -v parameters="$parameters" '
             /^```swift$/ {
                 inside = 1
                 printf "func example%d_%d(\n", ++count, NR
-                print "    manager: SessionManager, target: DownloadTarget, directory: Directory, url: String"
+                print "    " parameters
                 print ") async throws {"
                 printf "#sourceLocation(file: \"%s\", line: %d)\n", file, NR + 1
                 next
@@ -22,4 +34,4 @@ set -euo pipefail
     done
 } >"$2/articles.swift"
 
-cmp "$1/Resources/Fetch-5.swift" Tests/Consumer/Sources/Fetch/Fetch.swift
+cmp "$1/Resources/$program" "Tests/Consumer/Sources/${program%-*}/${program%-*}.swift"

@@ -84,6 +84,7 @@ public final class DLDClient: Sendable {
     ///   - file: the absolute path of the file. The daemon must be able to read it.
     ///   - url: where to send it, by `PUT` unless `change` sets another method.
     ///   - key: as for ``download(_:to:key:_:)``.
+    ///   - change: changes the task's specification before it is sent.
     public func upload(
         _ file: String, to url: String, key: String? = nil, _ change: (inout TaskSpecification) -> Void = { _ in }
     ) async throws(ClientError) -> DLDTask {

@@ -3,6 +3,7 @@ public import TaskModel
 
 /// A task of the daemon, as a handle for an app. The task lives on when the handle is gone.
 public struct DLDTask: Sendable, Identifiable {
+    /// The id, which stays the same over restarts of the daemon.
     public let id: TaskID
     let client: DLDClient
 
@@ -10,6 +11,7 @@ public struct DLDTask: Sendable, Identifiable {
     public struct File: Sendable, Equatable {
         /// The absolute path: of the downloaded file, or of the source of an upload.
         public let path: String
+        /// The size in bytes.
         public let bytes: Int64
         /// Whether a checksum of the file was compared.
         public let isVerified: Bool
@@ -67,9 +69,15 @@ public struct DLDTask: Sendable, Identifiable {
 
     // MARK: Commands
 
+    /// Pauses the task. It keeps its bytes.
+    ///
+    /// - Throws: ``DLDTaskError/refused(_:_:)`` or ``ClientError``, as the other commands do.
     public func pause() async throws { try await act(.taskPause) }
+    /// Resumes a paused task; a waiting one is attempted now.
     public func resume() async throws { try await act(.taskResume) }
+    /// Cancels the task. A download keeps its part, so that ``retry()`` continues there.
     public func cancel() async throws { try await act(.taskCancel) }
+    /// Queues a failed or cancelled task again.
     public func retry() async throws { try await act(.taskRetry) }
     /// Removes the record, and the part of a download that is not complete.
     public func remove() async throws { try await act(.taskRemove) }
@@ -108,9 +116,13 @@ extension DLDTaskError: CustomStringConvertible {
 
 /// The progress of a task.
 public struct DLDProgress: Sendable, Equatable {
+    /// The state of the task.
     public let state: TaskState
+    /// The reason of the state `waiting` or `paused`.
     public let reason: TaskReason?
+    /// The number of bytes on disk, or sent.
     public let bytesDone: Int64
+    /// The size in bytes; `nil` if it is unknown.
     public let bytesTotal: Int64?
     /// The throughput in bytes per second.
     public let rate: Int64?
@@ -143,6 +155,7 @@ public struct DLDProgressSequence: AsyncSequence, Sendable {
         Iterator(statuses: task.client.progress.statuses(of: task.id, task.client).makeAsyncIterator())
     }
 
+    /// An iterator over the progress.
     public struct Iterator: AsyncIteratorProtocol {
         var statuses: AsyncThrowingStream<TaskStatus, any Error>.Iterator
         private var last: DLDProgress?

@@ -7,6 +7,7 @@ public struct EventCursor: Sendable, Hashable, Codable, LosslessStringConvertibl
     /// The sequence number of the last event that was handled.
     public let sequence: Int64
 
+    /// Creates a place after the event `sequence` of a journal.
     public init(journal: String, sequence: Int64) {
         self.journal = journal
         self.sequence = sequence

@@ -4,22 +4,25 @@ public import TaskModel
 /// An event with its place in the journal.
 @dynamicMemberLookup
 public struct QueueEvent: Sendable, Equatable {
+    /// The event.
     public let event: TaskEvent
     /// The place of the event; `nil` from a daemon whose journal has no name. Reading goes on after it.
     public let cursor: EventCursor?
 
+    /// Creates an event with its place.
     public init(_ event: TaskEvent, cursor: EventCursor?) {
         self.event = event
         self.cursor = cursor
     }
 
+    /// Returns a field of the event.
     public subscript<Value>(dynamicMember member: KeyPath<TaskEvent, Value>) -> Value { event[keyPath: member] }
 }
 
 /// The events of the daemon's journal, first the past ones after a cursor, then new ones as they happen.
 ///
 /// The sequence continues over restarts of the daemon, with no event lost or doubled, and never ends by itself. An event
-/// of type ``TaskModel/TaskEvent/Kind/gap`` says that earlier events are no longer in the journal. Each iteration has a
+/// of type ``TaskEvent/Kind/gap`` says that earlier events are no longer in the journal. Each iteration has a
 /// connection of its own, which it closes at its end. It ends when the Swift task is cancelled.
 public struct EventSequence: AsyncSequence, Sendable {
     public typealias Element = QueueEvent
@@ -32,6 +35,7 @@ public struct EventSequence: AsyncSequence, Sendable {
         Iterator(reader: EventSequenceReader(connect: connect, after: cursor, filter: filter))
     }
 
+    /// An iterator over the events, with a connection of its own.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: EventSequenceReader
 

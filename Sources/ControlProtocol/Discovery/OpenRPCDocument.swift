@@ -1,7 +1,7 @@
 /// The result of `rpc.discover`: a description of the protocol for programs (OpenRPC, spec.open-rpc.org).
 ///
 /// The methods and their parameters are those by which requests are checked, and the fields of tasks those of
-/// ``TaskField``.
+/// `TaskField`.
 public struct OpenRPCDocument: Encodable, Sendable {
     /// The version of the OpenRPC specification.
     static let version = "1.3.2"

@@ -58,7 +58,8 @@ public struct TaskAddress: Sendable, Equatable {
         port = parts.port ?? Self.defaultPort(of: scheme)
         self.url = url
         redacted =
-            parts.userInfo == nil && !parts.hasQuery && !url.utf8.contains(where: { $0.beginsParameters }) ? url : Self.redact(Array(url.utf8), userInfo: parts.userInfo)
+            parts.userInfo == nil && !parts.hasQuery && !url.utf8.contains(where: { $0.beginsParameters })
+            ? url : Self.redact(Array(url.utf8), userInfo: parts.userInfo)
     }
 
     private struct Refusal: Error {
@@ -180,7 +181,8 @@ public struct TaskAddress: Sendable, Equatable {
         "x-amz-signature", "x-amz-security-token", "x-amz-credential", "x-goog-signature", "x-goog-credential",
         "signature", "sig", "token", "access_token", "auth", "authorization", "key", "apikey", "api_key",
         "password", "passwd", "pass", "pwd", "pw", "passphrase", "secret", "client_secret", "policy", "hdnts", "hdnea",
-        "jwt", "refresh_token", "id_token", "session_token", "api-key", "x-api-key", "access_key", "session", "sessionid",
+        "jwt", "refresh_token", "id_token", "session_token", "api-key", "x-api-key", "access_key", "session",
+        "sessionid",
         "session_id", "sid", "jsessionid", "phpsessid",
     ]
 

@@ -1,6 +1,6 @@
 /// The rarely used options of a ``TaskSpecification``, which reads and writes them under the same names.
 ///
-/// ``TaskField/all`` declares each of them.
+/// `TaskField/all` declares each of them.
 public struct DetailValues: Sendable, Equatable {
     public static let `default` = DetailValues()
 

@@ -1,7 +1,7 @@
 /// The parts of a specification that a task needs for its transfer but that must not be shown. They are stored
 /// separately from the record and deleted when the task completes or is removed.
 ///
-/// The values of ``DetailValues`` that are secret are properties of these names; see ``TaskField/Secrecy``.
+/// The values of ``DetailValues`` that are secret are properties of these names; see `TaskField/Secrecy`.
 @dynamicMemberLookup
 public struct TaskSecrets: Sendable, Equatable {
     /// The full URL, where the redacted one differs.

@@ -1,10 +1,12 @@
 /// The options of a task as the user requested them: an entry of `task.add`, of a queue file or of a list.
 ///
-/// The JSON keys are the names of the properties. Absent keys have the default values. ``TaskField/all`` declares the
+/// The JSON keys are the names of the properties. Absent keys have the default values. `TaskField/all` declares the
 /// fields. The rarely used options are properties too; see ``DetailValues``.
 @dynamicMemberLookup
 public struct TaskSpecification: Sendable, Equatable {
+    /// The direction of the transfer.
     public var kind: TaskKind = .download
+    /// The URL: of the file to download, or the one to which an upload is sent.
     public var url: String
     /// Download: the file name. The default is the name in Content-Disposition, otherwise the last segment of the URL.
     public var output: String?
@@ -12,6 +14,7 @@ public struct TaskSpecification: Sendable, Equatable {
     /// beneath one of the configured roots; a path that is `~` or begins with `~/` is beneath the owner's own
     /// directory, a subdirectory of the configured one. The default is the configured directory.
     public var directory: String?
+    /// The priority among the owner's tasks.
     public var priority: TaskPriority = .normal
     /// The name that all tasks of a batch share.
     public var batch: String?
@@ -21,6 +24,7 @@ public struct TaskSpecification: Sendable, Equatable {
     /// can hold millions of tasks.
     @usableFromInline var details: Details?
 
+    /// Creates a specification in which every other option has its default value.
     public init(kind: TaskKind = .download, url: String) {
         self.kind = kind
         self.url = url
@@ -54,6 +58,7 @@ extension TaskSpecification {
         if hasRareValues(of: other) { details = other.details }
     }
 
+    /// The rarely used options, such as `headers` or `checksum`; see ``DetailValues``.
     public subscript<Value>(dynamicMember path: WritableKeyPath<DetailValues, Value>) -> Value {
         @inlinable get {
             // An expression with `??` would copy all values.
@@ -82,12 +87,19 @@ extension TaskSpecification {
 extension TaskSpecification {
     /// The limits of a task's fields. Lengths are in bytes.
     public enum Limit {
+        /// The maximum number of header fields.
         public static let headers = 64
+        /// The maximum length of a header field.
         public static let headerLength = 8192
+        /// The maximum length of a file name, batch or key.
         public static let nameLength = 255
+        /// The maximum length of a start time.
         public static let startAtTextLength = 64
+        /// The maximum length of a user name or password.
         public static let secretLength = 4096
+        /// The maximum size of the certificates.
         public static let certificatesLength = 262_144
+        /// The maximum number of mirrors.
         public static let mirrors = 64
         /// The maximum number of form fields besides the file.
         public static let formFields = 256

@@ -5,6 +5,7 @@ public struct EventFilter: Sendable, Equatable {
     public var types: Set<TaskEvent.Kind>?
     /// The accepted tasks; `nil` accepts all.
     public var ids: Set<TaskID>?
+    /// The accepted batch; `nil` accepts all, and tasks without a batch.
     public var batch: String?
     /// The owner's uid.
     public var owner: UInt32?
@@ -13,6 +14,7 @@ public struct EventFilter: Sendable, Equatable {
     /// The accepted kind of tasks; `nil` accepts both, and the events of batches.
     public var kind: TaskKind?
 
+    /// Creates a filter. A condition that is `nil` accepts everything.
     public init(
         types: Set<TaskEvent.Kind>? = nil, ids: Set<TaskID>? = nil, batch: String? = nil, owner: UInt32? = nil,
         states: Set<TaskState>? = nil, kind: TaskKind? = nil
@@ -28,6 +30,7 @@ public struct EventFilter: Sendable, Equatable {
     /// Whether events of running tasks' progress are selected.
     public var wantsProgress: Bool { types?.contains(.progress) ?? false }
 
+    /// Returns whether an event meets every condition.
     public func selects(_ event: TaskEvent) -> Bool {
         if event.type == .gap { return true }
         guard types?.contains(event.type) ?? (event.type != .progress) else { return false }

@@ -2,6 +2,7 @@
 public struct TaskFilter: Codable, Sendable, Equatable {
     /// The accepted states; `nil` or empty accepts every state.
     public var states: [TaskState]?
+    /// The accepted batch; `nil` accepts all, and tasks without a batch.
     public var batch: String?
     /// A part of the URL or the path, compared without regard to case.
     public var search: String?
@@ -13,6 +14,7 @@ public struct TaskFilter: Codable, Sendable, Equatable {
     /// The end of the period, exclusive. It is compared with the same time as ``since``.
     public var until: Milliseconds?
 
+    /// Creates a filter. A condition that is `nil` accepts everything.
     public init(
         states: [TaskState]? = nil, batch: String? = nil, search: String? = nil, owner: UInt32? = nil,
         since: Milliseconds? = nil, until: Milliseconds? = nil

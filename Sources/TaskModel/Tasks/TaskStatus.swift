@@ -2,37 +2,59 @@
 ///
 /// The JSON object contains every field; unknown values are `null`.
 public struct TaskStatus: Sendable, Equatable {
+    /// The id.
     public var id: TaskID
+    /// The direction of the transfer.
     public var kind: TaskKind
+    /// The state.
     public var state: TaskState
+    /// The reason of the state `waiting` or `paused`.
     public var reason: TaskReason?
+    /// The activity of a running task.
     public var phase: TaskPhase?
     /// The URL, without its secrets.
     public var url: String
+    /// The absolute path of the file where it is or will be; of an upload's source. `nil` while it is unknown.
     public var path: String?
+    /// The last component of ``path``.
     public var name: String?
+    /// The uid of the owner.
     public var owner: UInt32
+    /// The batch.
     public var batch: String?
+    /// The client's own name for the task.
     public var key: String?
+    /// The priority.
     public var priority: TaskPriority
+    /// The number of bytes on disk, or sent. After a restart it is the number that was stored last.
     public var bytesDone: Int64
+    /// The size in bytes; `nil` if it is unknown.
     public var bytesTotal: Int64?
+    /// The number of bytes of bodies received or sent in all attempts together.
     public var bytesFetched: Int64
     /// The current throughput in bytes per second.
     public var rate: Int64?
     /// The estimated remaining time in seconds.
     public var eta: Int64?
+    /// The number of open connections.
     public var connections: Int
+    /// The number of attempts since the last progress.
     public var attempts: Int
+    /// The time before which a waiting task does not start.
     public var notBefore: Milliseconds?
+    /// The time at which the task was added.
     public var createdAt: Milliseconds
+    /// The time of the first start.
     public var startedAt: Milliseconds?
+    /// The time at which the task ended.
     public var finishedAt: Milliseconds?
+    /// The last error.
     public var error: TaskFailure?
     /// The expected digest of the file. A digest from a list of digests appears once it is known.
     public var checksum: String?
     /// The URL of the list of digests, without its secrets.
     public var checksumURL: String?
+    /// Whether the file was compared with a checksum.
     public var verified: Bool
     /// The task that had to complete first.
     public var afterTask: TaskID?

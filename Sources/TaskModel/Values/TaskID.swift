@@ -6,6 +6,7 @@ public struct TaskID: RawRepresentable, Hashable, Comparable, Sendable, CustomSt
         self.rawValue = rawValue
     }
 
+    /// Creates an id from its number.
     public init(_ rawValue: Int64) {
         self.rawValue = rawValue
     }
