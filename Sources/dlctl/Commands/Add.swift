@@ -23,7 +23,7 @@ struct Add: DaemonCommand {
               dlctl add --user me --password-file ~/.secret https://example.org/private
             """)
 
-    @Argument(help: ArgumentHelp("The URLs to download.", valueName: "url"))
+    @Argument(help: ArgumentHelp("The URLs to download.", valueName: "url"), completion: .hosts)
     var arguments: [String] = []
     var urls: [String] { arguments.flatMap { ArgumentRuns.split($0) } }
 
@@ -34,7 +34,7 @@ struct Add: DaemonCommand {
             Read tasks from a URL list, queue file, Metalink file or aria2 input file; - is standard input. The whole \
             file is checked before any task is queued.
             """,
-            valueName: "file"))
+            valueName: "file"), completion: .file())
     var inputFile: String?
 
     @OptionGroup var fields: FieldOptions<DownloadFields>

@@ -22,7 +22,7 @@ struct Events: DaemonCommand {
             after the other, in order.
             """)
 
-    @Argument(help: ArgumentHelp("Show the events of these tasks.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Show the events of these tasks.", valueName: "id"), completion: .taskIDs)
     var arguments: [TaskIDs] = []
 
     @Option(help: ArgumentHelp("Show the events after this sequence number.", valueName: "n"))

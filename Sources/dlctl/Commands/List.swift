@@ -30,7 +30,8 @@ struct List: DaemonCommand {
         help: ArgumentHelp(
             """
             List tasks in one of these states: \(TaskState.allCases.map(\.rawValue).joined(separator: ", ")).
-            """, valueName: "state"))
+            """, valueName: "state"),
+        completion: .list(TaskState.allCases.map(\.rawValue)))
     var words: [String] = []
 
     @OptionGroup var selection: FilterOptions

@@ -17,7 +17,7 @@ struct Move: DaemonCommand {
               dlctl list --queue             the order that results
             """)
 
-    @Argument(help: "The id of the task.")
+    @Argument(help: "The id of the task.", completion: .taskIDs)
     var id: TaskID
 
     @Flag(help: "Move the task to the front.")
@@ -26,7 +26,7 @@ struct Move: DaemonCommand {
     @Flag(help: "Move the task to the end.")
     var last = false
 
-    @Option(help: ArgumentHelp("Move the task before this one.", valueName: "id"))
+    @Option(help: ArgumentHelp("Move the task before this one.", valueName: "id"), completion: .taskIDs)
     var before: TaskID?
 
     @OptionGroup var global: GlobalOptions

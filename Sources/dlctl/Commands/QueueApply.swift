@@ -19,7 +19,8 @@ struct QueueApply: DaemonCommand {
               dlctl queue apply nightly.yaml --prune --dry-run     show what would change
             """)
 
-    @Argument(help: "A queue file, URL list, Metalink or aria2 input file; - is standard input.")
+    @Argument(
+        help: "A queue file, URL list, Metalink or aria2 input file; - is standard input.", completion: .file())
     var file: String
 
     @Flag(help: "Cancel the batch's tasks that the file no longer contains.")
@@ -28,7 +29,7 @@ struct QueueApply: DaemonCommand {
     @Flag(help: "Show what would change without changing it.")
     var dryRun = false
 
-    @Option(help: ArgumentHelp("The batch that the file describes.", valueName: "name"))
+    @Option(help: ArgumentHelp("The batch that the file describes.", valueName: "name"), completion: .batches)
     var batch: String?
 
     @OptionGroup var global: GlobalOptions

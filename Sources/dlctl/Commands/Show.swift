@@ -14,7 +14,7 @@ struct Show: DaemonCommand {
               dlctl show 7 --json | jq .bytesDone
             """)
 
-    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"), completion: .taskIDs)
     var arguments: [TaskIDs]
 
     @OptionGroup var global: GlobalOptions

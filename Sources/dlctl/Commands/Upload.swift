@@ -22,7 +22,9 @@ struct Upload: DaemonCommand {
               dlctl upload --user me --password-file ~/.secret report.tar sftp://example.org/home/me/report.tar
             """)
 
-    @Argument(help: ArgumentHelp("The files to upload, then the URL to upload them to.", valueName: "file|url"))
+    @Argument(
+        help: ArgumentHelp("The files to upload, then the URL to upload them to.", valueName: "file|url"),
+        completion: .file())
     var arguments: [String] = []
     private var words: [String] { arguments.flatMap { ArgumentRuns.split($0) } }
     var files: [String] { words.dropLast() }

@@ -22,13 +22,15 @@ struct Wait: DaemonCommand {
               dlctl wait 7 --timeout 60; [ $? -eq 75 ] && echo not yet
             """)
 
-    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"), completion: .taskIDs)
     var arguments: [TaskIDs] = []
 
     @Flag(help: "Wait for all of your tasks that have not ended.")
     var all = false
 
-    @Option(help: ArgumentHelp("Wait for the tasks of this batch that have not ended.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("Wait for the tasks of this batch that have not ended.", valueName: "name"),
+        completion: .batches)
     var batch: String?
 
     @Option(help: ArgumentHelp("Give up after this many seconds; fractions are allowed.", valueName: "seconds"))

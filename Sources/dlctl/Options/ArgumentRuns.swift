@@ -13,6 +13,8 @@ enum ArgumentRuns {
 
     /// Joins neighbouring arguments, except options and arguments directly after an option, which may be its value.
     static func join(_ arguments: [String]) -> [String] {
+        // The arguments of a shell's completion script are a command line in themselves.
+        guard arguments.first != "---completion" else { return arguments }
         guard let command = commandIndex(arguments), commands.contains(arguments[command]) else { return arguments }
         var joined = Array(arguments[...command])
         var run: [String] = []

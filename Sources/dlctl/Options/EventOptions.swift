@@ -12,7 +12,7 @@ struct EventOptions: ParsableArguments {
             """, valueName: "type,…"))
     var types: [EventTypes] = []
 
-    @Option(help: ArgumentHelp("Show the events of this batch.", valueName: "name"))
+    @Option(help: ArgumentHelp("Show the events of this batch.", valueName: "name"), completion: .batches)
     var batch: String?
 
     @Option(help: ArgumentHelp("Show the events of this user's tasks.", valueName: "uid"))

@@ -21,10 +21,12 @@ enum FieldArgument {
     /// Declares the option of a new task.
     init(of field: TaskField) {
         let (name, help) = Self.declaration(field, field.option)
-        self.init(field.syntax, name, help)
+        self.init(field.syntax, name, help, Self.completion(of: field))
     }
 
-    private init(_ syntax: FieldSyntax, _ name: NameSpecification, _ help: ArgumentHelp) {
+    private init(
+        _ syntax: FieldSyntax, _ name: NameSpecification, _ help: ArgumentHelp, _ completion: CompletionKind?
+    ) {
         self =
             switch syntax {
             case .texts, .lines: .texts(Option(wrappedValue: [], name: name, parsing: .singleValue, help: help))
@@ -34,9 +36,10 @@ enum FieldArgument {
             case .connections: .connections(Option(name: name, help: help))
             case .priority: .priority(Option(wrappedValue: .normal, name: name, help: help))
             case .conflict: .conflict(Option(name: name, help: help))
-            case .task: .task(Option(name: name, help: help))
+            case .task: .task(Option(name: name, help: help, completion: completion))
             case .method: .method(Option(name: name, help: help))
-            case .url, .text, .file, .contents, .time, .none: .text(Option(name: name, help: help))
+            case .url, .text, .file, .contents, .time, .none:
+                .text(Option(name: name, help: help, completion: completion))
             }
     }
 
@@ -47,7 +50,17 @@ enum FieldArgument {
         case .rate: self = .newRate(Option(name: name, help: help))
         case .connections: self = .newConnections(Option(name: name, help: help))
         case .priority: self = .newPriority(Option(name: name, help: help))
-        default: self.init(field.syntax, name, help)
+        default: self.init(field.syntax, name, help, Self.completion(of: field))
+        }
+    }
+
+    /// Returns how a shell completes the option; `nil` where the values of its type are all there are.
+    private static func completion(of field: TaskField) -> CompletionKind? {
+        switch field.syntax {
+        case .file, .contents: .file()
+        case .task: .taskIDs
+        case .url: .hosts
+        default: field.name == "directory" ? .directory : field.name == "batch" ? .batches : nil
         }
     }
 

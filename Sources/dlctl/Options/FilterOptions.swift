@@ -6,11 +6,12 @@ struct FilterOptions: ParsableArguments {
     @Option(name: .customLong("state"), parsing: .singleValue, help: "Select tasks in this state; may be repeated.")
     var states: [TaskState] = []
 
-    @Option(help: ArgumentHelp("Select tasks of this batch.", valueName: "name"))
+    @Option(help: ArgumentHelp("Select tasks of this batch.", valueName: "name"), completion: .batches)
     var batch: String?
 
     @Option(
-        help: ArgumentHelp("Select tasks with this text in the URL or path, ignoring case.", valueName: "text"))
+        help: ArgumentHelp("Select tasks with this text in the URL or path, ignoring case.", valueName: "text"),
+        completion: .hosts)
     var search: String?
 
     @Option(help: ArgumentHelp("Select tasks of this user.", valueName: "name|uid"))

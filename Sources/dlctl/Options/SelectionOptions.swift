@@ -5,7 +5,7 @@ import TaskModel
 
 /// The options that select tasks for `pause`, `resume`, `set`, `cancel`, `retry` and `remove`, by ids or by a filter.
 struct SelectionOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"), completion: .taskIDs)
     var arguments: [TaskIDs] = []
 
     @Flag(help: "Select every task to which the command applies.")

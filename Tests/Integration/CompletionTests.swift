@@ -1,0 +1,72 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// Completion in real shells, with words of a running daemon.
+@Suite("Shell completion", .serialized, .timeLimit(.minutes(2)))
+struct CompletionTests {
+    private let place: TemporaryDirectory
+
+    init() throws { place = try TemporaryDirectory() }
+
+    /// Returns what bash offers for the last of `words`.
+    private func offers(_ words: [String], _ daemon: DaemonProcess) async throws -> [String] {
+        let program = try DaemonProcess.program("dlctl")
+        let line = [program] + words
+        let quoted = line.map { "'" + $0.replacing("'", with: "'\\''") + "'" }.joined(separator: " ")
+        let script = """
+            source <('\(program)' completion bash)
+            COMP_WORDS=(\(quoted)) COMP_CWORD=\(words.count)
+            COMP_LINE="${COMP_WORDS[*]}" COMP_POINT=${#COMP_LINE}
+            _dlctl "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+            printf '%s\\n' "${COMPREPLY[@]}"
+            """
+        let outcome = try await run(
+            ["bash", "-c", script], environment: ["DLD_SOCKET": daemon.socket], directory: place.path)
+        #expect(outcome.error == "")
+        return outcome.lines.compactMap { $0.split(separator: " ").first.map(String.init) }
+    }
+
+    @Test("bash completes the ids to which a command applies, batches, states and hosts")
+    func words() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 10))], "/b": [.hang]])
+        let daemon = try await DaemonProcess.started()
+        let done = try await daemon.add("--wait", "--batch", "first", server.url("/a"))
+        let running = try await daemon.add("--batch", "second", server.url("/b"))
+        let paused = try await daemon.add("--paused", server.url("/b"))
+        #expect(try await offers(["pause", ""], daemon) == ["\(running)"])
+        #expect(try await offers(["resume", ""], daemon) == ["\(paused)"])
+        #expect(try await Set(offers(["show", ""], daemon)) == ["\(done)", "\(running)", "\(paused)"])
+        #expect(try await offers(["show", "\(paused)", "\(done)"], daemon) == ["\(done)"])
+        #expect(try await Set(offers(["list", "--batch", ""], daemon)) == ["first", "second"])
+        #expect(try await offers(["add", "--batch", "s"], daemon) == ["second"])
+        #expect(try await offers(["list", "--state", "comp"], daemon) == ["completed"])
+        #expect(try await offers(["list", "fail"], daemon) == ["failed"])
+        #expect(try await offers(["add", "http:"], daemon) == [server.url("/")])
+    }
+
+    @Test("a batch's name is never executed by the shell that completes")
+    func hostileName() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 10))]])
+        let daemon = try await DaemonProcess.started()
+        let mark = place.file("executed")
+        for name in ["$(touch \(mark))", "`touch \(mark)`", "x;touch \(mark)", "plain"] {
+            _ = try await daemon.add("--wait", "--batch", name, server.url("/a"))
+        }
+        #expect(try await offers(["list", "--batch", ""], daemon) == ["plain"])
+        #expect(!exists(mark))
+    }
+
+    @Test("without a daemon, and with one that does not answer, completion offers nothing at once")
+    func noDaemon() async throws {
+        let daemon = try await DaemonProcess.started()
+        let pid = try #require(daemon.pid)
+        kill(pid, SIGSTOP)
+        defer { kill(pid, SIGCONT) }
+        let start = ContinuousClock.now
+        #expect(try await offers(["show", ""], daemon) == [])
+        // Two starts of the program and a shell; the daemon itself has 40 ms.
+        #expect(ContinuousClock.now - start < .seconds(5))
+    }
+}
