@@ -233,6 +233,10 @@ package struct QueueHandler: ControlHandler {
             if let limit = parameters.limit, limit < 1 {
                 throw RPCError(FieldError(field: "limit", message: "must be at least 1"))
             }
+            if parameters.selection.filter.wantsProgress {
+                throw RPCError(
+                    FieldError(field: "types", message: "progress is not in the journal; use events.subscribe"))
+            }
             let page = try queue.eventPage(
                 after: start(parameters.selection) ?? 0,
                 in: parameters.selection.after == nil ? nil : parameters.selection.journal, limit: parameters.limit,

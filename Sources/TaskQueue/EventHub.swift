@@ -21,7 +21,7 @@ package struct EventRoom: Sendable {
 /// and live events are therefore one ordered sequence, without loss or duplicates, at any speed of the subscriber.
 package actor EventHub {
     /// Returns the status of each running task that the subscriber may see.
-    typealias ProgressSource = @Sendable () async -> [TaskStatus]
+    typealias ProgressSource = @Sendable (_ generation: Int) async -> [TaskStatus]
 
     private let store: TaskStore
     private let clock: QueueClock
@@ -155,7 +155,7 @@ private actor EventReader {
             if let progress {
                 let isDue = reports.isDue(clock.monotonic())
                 if isDue {
-                    let running = await onSharedThreads { await progress() }
+                    let running = await onSharedThreads { await progress(generation) }
                     reports.set(running, now: clock.monotonic())
                 }
                 let events = reports.take(EventHub.page, after: sequence, at: clock.now()).filter(filter.selects)
@@ -174,21 +174,15 @@ private actor EventReader {
         let page = try store.events(after: sequence, limit: EventHub.page, filter: filter, scope: scope)
         var events = page.events
         // A subscriber that reads slowly may be overtaken by the removal of events at any time.
-        if let gap = gap(before: events.first) { events.insert(gap, at: 0) }
+        // `sequence` comes from a client and may be any number, so no arithmetic is done with it.
+        if page.trimmed > max(knownGap, sequence) {
+            knownGap = page.trimmed
+            events.insert(.gap(upTo: page.trimmed, before: events.first, after: sequence), at: 0)
+        }
         sequence = page.position
         return events
     }
 
-    /// Returns a gap event where events that the subscriber may see were deleted before they were delivered. Its
-    /// sequence number is lower than that of the next delivered event.
-    private func gap(before first: TaskEvent?) -> TaskEvent? {
-        // `sequence` comes from a client and may be any number, so no arithmetic is done with it.
-        guard let trimmed = try? store.lastTrimmedEvent(owner: scope), trimmed > max(knownGap, sequence) else {
-            return nil
-        }
-        knownGap = trimmed
-        return .gap(upTo: trimmed, before: first, after: sequence)
-    }
 }
 
 extension TaskEvent {

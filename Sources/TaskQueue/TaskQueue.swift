@@ -11,6 +11,7 @@ package final class TaskQueue: Sendable {
     let scheduler: Scheduler
     let clock: QueueClock
     let hub: EventHub
+    private let progress: SharedProgress
     private let currentSettings: Mutex<QueueSettings>
     private let sessions: SessionMaker
     let rateKeeper: BandwidthController
@@ -72,6 +73,7 @@ package final class TaskQueue: Sendable {
             },
             downloadsEnded: { places in Task { await leftoverParts.enqueue(places) } })
         self.scheduler = scheduler
+        progress = SharedProgress(clock: clock) { await scheduler.runningStatuses() }
         rateKeeper = BandwidthController(
             store: store, settings: settings, clock: clock, limiters: sessions.limiters,
             pauseChanged: { await scheduler.setPause($0) })
@@ -398,9 +400,8 @@ package final class TaskQueue: Sendable {
             let most = min(limit ?? EventHub.page, EventHub.page)
             let start = store.journal.start(after: sequence, in: journal, last: last)
             var page = try store.events(after: start.sequence, limit: most, filter: filter, scope: caller.scope)
-            let trimmed = try store.lastTrimmedEvent(owner: caller.scope)
-            if start.isLost || (sequence > 0 && trimmed > sequence) {
-                page.events.insert(.gap(upTo: trimmed, before: page.events.first, after: start.sequence), at: 0)
+            if start.isLost || (sequence > 0 && page.trimmed > sequence) {
+                page.events.insert(.gap(upTo: page.trimmed, before: page.events.first, after: start.sequence), at: 0)
             }
             return (page.events, page.position, last)
         }
@@ -421,8 +422,8 @@ package final class TaskQueue: Sendable {
     ) throws(QueueError) -> (last: Int64, pages: @Sendable (EventRoom) -> AsyncStream<[TaskEvent]>) {
         let scope = caller.scope
         return try stored { () throws(StoreError) in
-            try hub.subscribe(after: sequence, in: journal, filter: filter, scope: scope) { [scheduler] in
-                await scheduler.runningStatuses(owner: scope)
+            try hub.subscribe(after: sequence, in: journal, filter: filter, scope: scope) { [progress] generation in
+                await progress.statuses(owner: scope, generation: generation)
             }
         }
     }

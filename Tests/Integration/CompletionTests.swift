@@ -46,7 +46,7 @@ struct CompletionTests {
         #expect(try await offers(["add", "http:"], daemon) == [server.url("/")])
     }
 
-    @Test("a batch's name is never executed by the shell that completes")
+    @Test("A30: a batch's name is never executed by the shell that completes")
     func hostileName() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 10))]])
         let daemon = try await DaemonProcess.started()

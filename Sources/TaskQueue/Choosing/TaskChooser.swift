@@ -52,6 +52,8 @@ struct TaskChooser {
     /// The position at which the next read of groups continues, where there are more than are considered together.
     private var nextOwner: UInt32?
     private var nextGroup: [UInt32: Int64] = [:]
+    /// The owners whose groups were not read because they have as many running tasks as they may have.
+    private var ownersAtLimit: Set<UInt32> = []
     /// Whether the last read omitted groups.
     private var hasMoreGroups = false
 
@@ -175,7 +177,8 @@ struct TaskChooser {
         }
         nextOwner = last
         var together: [FairShareGroup] = []
-        for owner in found {
+        ownersAtLimit = Set(found.filter { !slots.hasRoom(for: $0) })
+        for owner in found where !ownersAtLimit.contains(owner) {
             let after = nextGroup[owner] ?? 0
             var own = try store.readyGroups(of: owner, after: after, limit: Self.groupsTogether)
             let isFull = own.count == Self.groupsTogether
@@ -273,6 +276,7 @@ struct TaskChooser {
         slots.end(
             place.hostFingerprint, of: place.group.owner, wasSilent: wasSilent, beyond: place.isBeyond,
             wasUrgent: place.isUrgent)
+        if ownersAtLimit.contains(place.group.owner) { isStale = true }
         owners.end(place.group.owner)
         groups.end(place.group)
     }

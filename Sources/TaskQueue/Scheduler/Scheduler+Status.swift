@@ -36,10 +36,10 @@ extension Scheduler {
     /// Returns the statuses of the running tasks.
     ///
     /// - Parameter owner: the uid of the owner; `nil` for the tasks of all users.
-    func runningStatuses(owner: UInt32?) -> [TaskStatus] {
+    func runningStatuses() -> [TaskStatus] {
         let now = clock.monotonic()
         return running.runs.values.compactMap { task in
-            guard owner == nil || task.record.owner == owner, !task.lifecycle.hasEnded else { return nil }
+            guard !task.lifecycle.hasEnded else { return nil }
             task.activity.measure(task.progress.transferredBytes, now: now)
             return task.status(over: task.record, at: now)
         }

@@ -117,8 +117,7 @@ actor WebhookSender {
             }
         }
         lanes.skip(page.position)
-        let trimmed = try store.lastTrimmedEvent(owner: nil)
-        if trimmed > max(position, knownLoss) { recordLoss(upTo: trimmed) }
+        if page.trimmed > max(position, knownLoss) { recordLoss(upTo: page.trimmed) }
         hasRead = true
     }
 

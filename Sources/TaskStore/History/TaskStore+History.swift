@@ -163,10 +163,7 @@ extension TaskStore {
     ///
     /// - Parameter owner: the user whose events are considered; `nil` for all users.
     package func lastTrimmedEvent(owner: UInt32?) throws(StoreError) -> Int64 {
-        try read { database in
-            let sql = "SELECT max(events_gone) FROM owner_total WHERE ?1 IS NULL OR owner IN (?1, -1)"
-            return try database.firstRow(sql, [owner]) { try $0.integerOrNil(0) ?? 0 } ?? 0
-        }
+        try read { database in try database.lastTrimmedEvent(owner: owner) }
     }
 
     /// Removes the oldest completed entries of queue files if an owner has too many of them or they take up too many
@@ -199,5 +196,13 @@ extension Database {
 
     fileprivate func firstEnd(of owner: UInt32) throws -> Milliseconds? {
         try firstRow(HistorySQL.firstEnd, [owner]) { try $0.integerOrNil(0) } ?? nil
+    }
+}
+
+extension Database {
+    /// Returns the largest sequence number of a removed event of a user, or of all users; 0 if none was removed.
+    func lastTrimmedEvent(owner: UInt32?) throws -> Int64 {
+        let sql = "SELECT max(events_gone) FROM owner_total WHERE ?1 IS NULL OR owner IN (?1, -1)"
+        return try firstRow(sql, [owner]) { try $0.integerOrNil(0) ?? 0 } ?? 0
     }
 }

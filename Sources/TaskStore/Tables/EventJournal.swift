@@ -7,6 +7,9 @@ package struct EventPage: Sendable {
     package var events: [TaskEvent] = []
     /// The sequence number up to which the journal was read.
     package var position: Int64
+    /// The largest sequence number of the events that were removed from the journal before it was read; 0 if there is
+    /// none.
+    package var trimmed: Int64 = 0
 }
 
 /// A batch of one owner.
@@ -35,9 +38,6 @@ struct TaskFacts {
         url = try row.text(4)
         path = try row.textOrNil(5)
     }
-
-    /// The number of bytes of the texts.
-    var bytes: Int { url.utf8.count + (batch?.utf8.count ?? 0) + (key?.utf8.count ?? 0) + (path?.utf8.count ?? 0) }
 }
 
 extension Database {
@@ -172,11 +172,20 @@ extension TaskStore {
     /// Returns the sequence number of the last event before a time; 0 if there is none.
     package func lastEvent(before time: Milliseconds) throws(StoreError) -> Int64 {
         try read { database in
-            // The times of the journal are in the order of the numbers, unless the system clock was set.
-            let first = try database.firstRow(
-                "SELECT sequence - count FROM event WHERE at >= ? ORDER BY sequence LIMIT 1", [time]
-            ) { try $0.integer(0) }
-            return try first ?? database.newestNumber(in: "event")
+            // The times of the journal are in the order of the numbers, unless the system clock was set. So a binary
+            // search finds the first event from that time on.
+            guard var low = try database.oldestNumber(after: 0) else { return try database.newestNumber(in: "event") }
+            var high = try database.newestNumber(in: "event")
+            while low < high {
+                let middle = low + (high - low) / 2
+                guard let row = try database.eventRow(from: middle), row.at < time else {
+                    high = middle
+                    continue
+                }
+                low = row.last + 1
+            }
+            guard let found = try database.eventRow(from: low), found.at >= time else { return high }
+            return found.before
         }
     }
 
@@ -196,11 +205,15 @@ extension TaskStore {
         let (first, last) = (filter.ids?.min(), filter.ids?.max())
         var page = EventPage(position: sequence)
         guard limit > 0, scope == nil || filter.owner == nil || scope == filter.owner else {
-            page.position = try lastEvent()
+            try read { database in
+                page.position = try database.newestNumber(in: "event")
+                page.trimmed = try database.lastTrimmedEvent(owner: scope)
+            }
             return page
         }
         let owner = scope ?? filter.owner
         try read { database in
+            page.trimmed = try database.lastTrimmedEvent(owner: scope)
             let newest = try database.newestNumber(in: "event")
             let rows = try database.rows(
                 """
@@ -228,11 +241,12 @@ extension TaskStore {
                     if let id = event.id {
                         if facts[id] == nil, let found = try database.facts(of: id) {
                             facts[id] = found
-                            bytes += found.bytes
                         }
                         if let known = facts[id] { event.set(known) }
                     }
-                    if filter.selects(event) { page.events.append(event) }
+                    guard filter.selects(event) else { continue }
+                    page.events.append(event)
+                    bytes += event.textBytes
                 }
             }
             // Fewer rows than asked for were the last ones.
@@ -277,6 +291,27 @@ private struct EventRow {
 }
 
 extension Database {
+    /// Returns the sequence number of the first event after `sequence`.
+    fileprivate func oldestNumber(after sequence: Int64) throws -> Int64? {
+        try firstRow("SELECT sequence - count + 1 FROM event WHERE sequence > ? ORDER BY sequence LIMIT 1", [sequence])
+        {
+            try $0.integer(0)
+        }
+    }
+
+    /// Returns the time of the first row with the event `sequence` or later ones, and the numbers of its last event and
+    /// of the event before its first.
+    fileprivate func eventRow(
+        from sequence: Int64
+    ) throws -> (at: Milliseconds, last: Int64, before: Int64)? {
+        try firstRow(
+            "SELECT at, sequence, sequence - count FROM event WHERE sequence >= ? ORDER BY sequence LIMIT 1",
+            [
+                sequence
+            ]
+        ) { (at: try $0.integer(0), last: try $0.integer(1), before: try $0.integer(2)) }
+    }
+
     /// Returns the facts of a task, which may have been removed.
     fileprivate func facts(of id: TaskID) throws -> TaskFacts? {
         try firstRow(
@@ -289,6 +324,11 @@ extension Database {
 }
 
 extension TaskEvent {
+    /// The number of bytes of the texts.
+    fileprivate var textBytes: Int {
+        [url, batch, key, path, error?.message].reduce(0) { $0 + ($1?.utf8.count ?? 0) }
+    }
+
     fileprivate mutating func set(_ facts: TaskFacts) {
         owner = facts.owner
         kind = facts.kind

@@ -51,6 +51,7 @@ struct WebhookTests {
             ("notify: [{url: http://h/, on: progress}]", 31, "`on` must be one of added, started, updated"),
             ("notify: [{url: http://h/, on: []}]", 31, "names no type of event"),
             ("notify: [{url: http://h/, headers: nonsense}]", 36, "`headers`: "),
+            ("notify: [{url: http://h/, batch: ''}]", 34, "`batch` is empty"),
             ("notify: [{url: http://h/, secret: ''}]", 35, "`secret` is empty"),
             ("notify: [{url: http://h/, secret: '@'}]", 35, "names no file"),
             ("notify: [{url: http://h/, secret: '@none'}]", 35, "`secret`: /etc/dld/none does not exist"),

@@ -166,6 +166,35 @@ struct EventJournalTests {
         for time in [10, 20, 20, 30] as [Milliseconds] { _ = try await fixture.store.add([.sample()], now: time) }
         let numbers = try [0, 10, 11, 20, 30, 31].map { try fixture.store.lastEvent(before: $0) }
         #expect(numbers == [0, 0, 1, 1, 3, 4])
+        // Several tasks that are added together share a row, and the oldest rows may be gone.
+        _ = try await fixture.store.add([.sample(), .sample(), .sample()], now: 40)
+        _ = try await fixture.store.add([.sample()], now: 50)
+        try await fixture.store.writes.perform { try $0.run("DELETE FROM event WHERE sequence <= 2") }
+        let later = try [0, 30, 31, 40, 41, 50, 51].map { try fixture.store.lastEvent(before: $0) }
+        #expect(later == [2, 3, 4, 4, 7, 7, 8])
+        try await fixture.store.writes.perform { try $0.run("DELETE FROM event") }
+        #expect(try fixture.store.lastEvent(before: 0) == 8)
+    }
+
+    @Test("a page is small, though one task with a long URL has all its events")
+    func pageBytes() async throws {
+        let fixture = try StoreFixture()
+        let url = "https://example.org/" + String(repeating: "x", count: 8_000)
+        let id = try await fixture.store.add([.sample(url)], now: 1)[0].id
+        for time in 0..<50 as Range<Milliseconds> {
+            _ = try await fixture.store.apply(.pause, to: [id], owner: nil, now: 2 * time)
+            _ = try await fixture.store.apply(.resume, to: [id], owner: nil, now: 2 * time + 1)
+        }
+        let page = try fixture.store.events(after: 0, limit: 256)
+        #expect(page.events.count < 12 && page.position == page.events.last?.sequence)
+        var (count, position) = (0, Int64(0))
+        while true {
+            let page = try fixture.store.events(after: position, limit: 256)
+            count += page.events.count
+            guard page.position > position else { break }
+            position = page.position
+        }
+        #expect(count == 101)
     }
 
     @Test("what the journal keeps of removed tasks has a limit, and goes with the oldest events")
