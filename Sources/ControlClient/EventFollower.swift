@@ -17,7 +17,8 @@ extension ControlClient: EventSource {}
 /// A reader of events that continues across restarts of the daemon, with no event lost or read twice. An instance may be
 /// used by only one thread at a time.
 public final class EventFollower {
-    private let filter: EventFilter
+    /// The filter of the subscription.
+    public let filter: EventFilter
     private let connect: () throws(ClientError) -> any EventSource
     private let sleep: (_ seconds: Double) -> Void
     private let report: () -> Void
@@ -79,6 +80,11 @@ public final class EventFollower {
                 try recover(from: error)
             }
         }
+    }
+
+    /// Records that the caller knows that no selected event up to a number is still to come.
+    public func skip(to sequence: Int64) {
+        if let position, position < sequence { self.position = sequence }
     }
 
     private func connected() throws(ClientError) -> any EventSource {

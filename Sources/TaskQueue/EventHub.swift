@@ -182,7 +182,6 @@ private actor EventReader {
         sequence = page.position
         return events
     }
-
 }
 
 extension TaskEvent {

@@ -21,7 +21,8 @@ final class AdministratorGroup: Sendable {
         var isMember = false
         /// The time of the answer; `nil` before the first one.
         var at: ContinuousClock.Instant?
-        var isLookingUp = false
+        /// The lookup in progress. Everyone who waits for it waits for this group.
+        var lookup: DispatchGroup?
     }
 
     private let answers = Mutex<[UInt32: Answer]>([:])
@@ -46,25 +47,31 @@ final class AdministratorGroup: Sendable {
         if peer.groups.contains(gid) { return true }
         let uid = peer.uid
         let now = now()
-        let (known, isFirst) = answers.withLock { answers in
-            if answers.count >= Self.capacity { answers = answers.filter { $0.value.isLookingUp } }
+        let (known, lookup) = answers.withLock { answers -> (Bool?, DispatchGroup?) in
+            if answers.count >= Self.capacity { answers = answers.filter { $0.value.lookup != nil } }
             var answer = answers[uid] ?? Answer()
-            if let at = answer.at, now - at < Self.lifetime { return (Bool?.some(answer.isMember), false) }
-            let isFirst = !answer.isLookingUp && answers.count < Self.capacity
-            answer.isLookingUp = answer.isLookingUp || isFirst
-            if isFirst { answers[uid] = answer }
-            return (nil, isFirst)
+            if let at = answer.at, now - at < Self.lifetime { return (answer.isMember, nil) }
+            // While a lookup takes long, the last answer is used without waiting.
+            if answer.lookup != nil, answer.at != nil { return (answer.isMember, nil) }
+            if answer.lookup == nil, answers.count < Self.capacity {
+                answer.lookup = startLookup(of: uid, at: now)
+                answers[uid] = answer
+            }
+            return (nil, answer.lookup)
         }
         if let known { return known }
-        if isFirst {
-            let done = DispatchSemaphore(value: 0)
-            threads.async { [self] in
-                let isMember = lookUp(uid)
-                answers.withLock { $0[uid] = Answer(isMember: isMember, at: now) }
-                done.signal()
-            }
-            _ = done.wait(timeout: .now() + Self.patience)  // after a time-out the last answer is used
-        }
+        _ = lookup?.wait(timeout: .now() + Self.patience)  // after a time-out the last answer is used
         return answers.withLock { $0[uid]?.isMember } ?? false
+    }
+
+    private func startLookup(of uid: UInt32, at now: ContinuousClock.Instant) -> DispatchGroup {
+        let lookup = DispatchGroup()
+        lookup.enter()
+        threads.async { [self] in
+            let isMember = lookUp(uid)
+            answers.withLock { $0[uid] = Answer(isMember: isMember, at: now) }
+            lookup.leave()
+        }
+        return lookup
     }
 }

@@ -57,7 +57,9 @@ extension Configuration {
             case "on": webhook.types = types(value)
             case "batch":
                 webhook.batch = value.text("the name of a batch")
-                if webhook.batch?.isEmpty == true { value.report("is empty; give the name of a batch or remove the key") }
+                if webhook.batch?.isEmpty == true {
+                    value.report("is empty; give the name of a batch or remove the key")
+                }
             case "headers":
                 let lines = value.shape == .list ? value.list("a list of header lines") ?? [] : [value]
                 webhook.headers = lines.flatMap { line in

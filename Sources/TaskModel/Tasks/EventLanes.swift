@@ -113,6 +113,9 @@ public struct EventLanes: Sendable {
         return entry
     }
 
+    /// Whether an event that is being handled is given up if it fails once more.
+    public func isLastAttempt(_ sequence: Int64) -> Bool { (running[sequence]?.failures ?? 0) >= retries }
+
     /// Records the end of a job.
     public mutating func ended(_ sequence: Int64, isSuccess: Bool) -> Outcome {
         guard var entry = running.removeValue(forKey: sequence) else { return .done }

@@ -41,7 +41,10 @@ struct StartRecords {
 
     mutating func begin(_ recording: Task<Void, Never>) { self.recording = recording }
 
-    mutating func end() { recording = nil }
+    /// Records the end of a recording. A later one may have begun, which waited for it.
+    mutating func end(_ recording: Task<Void, Never>) {
+        if self.recording == recording { self.recording = nil }
+    }
 
     private func changes(_ starts: [(id: TaskID, at: Milliseconds)]) -> [TaskChange] {
         starts.sorted { ($0.at, $0.id) < ($1.at, $1.id) }.map { .started($0.id, at: $0.at) }

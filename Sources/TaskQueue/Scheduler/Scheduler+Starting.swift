@@ -92,10 +92,14 @@ extension Scheduler {
             await clock.sleep(StartRecords.delay)
             let changes = starts.drainScheduled()
             if changes.isEmpty { return }
-            let recording = Task { await record(changes) }
+            let earlier = starts.recording
+            let recording = Task {
+                await earlier?.value
+                await record(changes)
+            }
             starts.begin(recording)
             await recording.value
-            starts.end()
+            starts.end(recording)
         }
     }
 

@@ -177,7 +177,8 @@ actor WebhookSender {
     private func handle(_ entry: EventLanes.Entry) async {
         let sequence = entry.event.sequence
         let fault = await send(entry.event)
-        guard !isStopped else { return }
+        // A success during the end is recorded too. What fails is sent again by the next process.
+        if isStopped, fault != nil { return }
         if let fault {
             await handle(fault, of: entry)
         } else {

@@ -88,7 +88,8 @@ struct Events: DaemonCommand {
         let position = start ?? 0
         try cursor?.set(position: position, journal: journal, common: common)
         let runner = HookRunner(
-            command, jobs: hook.jobs, retries: hook.retries, after: position, cursor: cursor, socket: context.socket)
+            command, jobs: hook.jobs ?? 1, retries: hook.retries ?? 3, after: position, cursor: cursor,
+            socket: context.socket)
         try runner.run(context.follower(after: position, journal: journal, since: nil, filter: filter))
     }
 

@@ -21,6 +21,8 @@ final class HookCursor {
     /// The number of lines after which the file is written anew.
     static let longest = 10_000
     private var lines = 0
+    /// The number of lines that the file had when it was written.
+    private var linesAtFirst = 0
 
     /// Opens a cursor, and waits for the commands of an earlier process.
     ///
@@ -80,7 +82,7 @@ final class HookCursor {
             guard words.count == 2 else { continue }
             let value = String(decoding: words[1], as: UTF8.self)
             switch String(decoding: words[0], as: UTF8.self) {
-            case "position": position = Int64(value)
+            case "position": position = Int64(value).flatMap { $0 >= 0 ? $0 : nil }
             case "journal": journal = value
             case "done": if let number = Int64(value) { done.insert(number) }
             default: break
@@ -93,7 +95,7 @@ final class HookCursor {
     }
 
     /// Whether the file should be written anew, for which no command may run.
-    var isLong: Bool { lines >= Self.longest }
+    var isLong: Bool { lines >= max(Self.longest, 2 * linesAtFirst) }
 
     /// Replaces the file by one with a position and the events done after it.
     ///
@@ -115,6 +117,7 @@ final class HookCursor {
         self.position = position
         self.journal = journal
         lines = 2 + done.count
+        linesAtFirst = lines
     }
 
     /// Records that the events go on in another journal, with which all done events are in common.

@@ -17,6 +17,9 @@ final class HookRunner: Sendable {
         var isWaiting = false
     }
 
+    /// The time in seconds without an event after which the cursor is moved on.
+    private static let idleTime: Double = 3_600
+
     private let command: String
     private let socket: String?
     private let lock: Int32?
@@ -24,6 +27,7 @@ final class HookRunner: Sendable {
     private let retries: Int
     private let ended = DispatchSemaphore(value: 0)
     private let state: Mutex<State>
+    private var hasCursor: Bool { state.withLock { $0.cursor != nil } }
 
     /// - Parameters:
     ///   - command: the command, for `/bin/sh`.
@@ -48,14 +52,20 @@ final class HookRunner: Sendable {
             waitUntil(\.hasRoom)
             let next: TaskEvent?
             do throws(ClientError) {
-                next = try follower.next(until: .never)
+                next = try follower.next(until: hasCursor ? .after(seconds: Self.idleTime) : .never)
             } catch {
                 throw Failure(error)
             }
-            guard let event = next else { continue }
+            guard let event = next else {
+                try advance(follower)
+                continue
+            }
             if event.type == .gap {
                 Output.note(
-                    "dlctl: events up to number \(event.sequence) are no longer in the journal; they are skipped")
+                    event.sequence > 0
+                        ? "dlctl: events up to number \(event.sequence) are no longer in the journal; they are skipped"
+                        : "dlctl: the daemon has another database than before; events of the earlier one are no longer "
+                            + "in the journal and are skipped")
                 try skip(to: event.sequence, in: follower.journal)
                 continue
             }
@@ -71,6 +81,21 @@ final class HookRunner: Sendable {
             }
             start()
         }
+    }
+
+    /// Moves the cursor on where no event of the hook's kind has happened for long. Otherwise it would be told of lost
+    /// events that do not concern it, once the journal is shortened.
+    private func advance(_ follower: EventFollower) throws(Failure) {
+        let (journal, position) = state.withLock { ($0.cursor?.journal, $0.queue.isEmpty ? $0.queue.lastSeen : nil) }
+        guard let journal, let position, let client = try? ControlClient(explicit: socket),
+            let page = try? client.eventPage(after: position, journal: journal, filter: follower.filter, limit: 1),
+            page.events.isEmpty, page.next == nil, page.journal == journal, page.last > position
+        else { return }
+        try state.withLock { state throws(Failure) in
+            try state.cursor?.set(position: page.last, journal: journal)
+            state.queue.skip(page.last)
+        }
+        follower.skip(to: page.last)
     }
 
     private func waitUntil(_ isMet: (EventLanes) -> Bool) {
@@ -154,10 +179,11 @@ final class HookRunner: Sendable {
 
     private func finish(_ entry: EventLanes.Entry, _ ending: HookProcess.Ending, _ input: String) throws(Failure) {
         let event = entry.event
-        // The success is recorded before a later event of the task may start.
+        // The success, or that the command is given up, is recorded before a later event of the task may start.
         switch ending {
         case .success: try record(event, isWritten: true)
         case .unrecorded: try record(event, isWritten: false)
+        case .failure where state.withLock({ $0.queue.isLastAttempt(event.sequence) }): try keep(event, input)
         case .failure: break
         }
         let outcome = state.withLock { state in
@@ -175,20 +201,22 @@ final class HookRunner: Sendable {
                 self.state.withLock { $0.queue.isDue(event) }
                 self.start()
             }
-        case .givenUp:
-            let file = try state.withLock { state throws(Failure) in
-                let file: String
-                if let cursor = state.cursor {
-                    file = cursor.deadLetters
-                } else {
-                    file = try HookCursor.deadLettersWithoutCursor()
-                }
-                try HookCursor.addDeadLetter(input, to: file)
-                try state.cursor?.add(event.sequence, isWritten: false)
-                return file
-            }
-            Output.note("\(subject) failed: \(reason); given up, and kept in \(file)")
+        case .givenUp: Output.note("\(subject) failed: \(reason); given up, and kept in \(try deadLetters())")
         }
+    }
+
+    /// Keeps an event whose command is given up, and records it as done.
+    private func keep(_ event: TaskEvent, _ input: String) throws(Failure) {
+        let file = try deadLetters()
+        try state.withLock { state throws(Failure) in
+            try HookCursor.addDeadLetter(input, to: file)
+            try state.cursor?.add(event.sequence, isWritten: false)
+        }
+    }
+
+    private func deadLetters() throws(Failure) -> String {
+        if let file = state.withLock({ $0.cursor?.deadLetters }) { return file }
+        return try HookCursor.deadLettersWithoutCursor()
     }
 
     private func record(_ event: TaskEvent, isWritten: Bool) throws(Failure) {

@@ -12,20 +12,21 @@ struct HookOptions: ParsableArguments {
             "Remember under this name which events are done. The first run starts with new events.", valueName: "name"))
     var cursor: String?
 
-    @Option(help: ArgumentHelp("Run up to N commands at once.", valueName: "n"))
-    var jobs = 1
+    @Option(help: ArgumentHelp("Run up to N commands at once; the default is 1.", valueName: "n"))
+    var jobs: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Run a failed command up to N times more; after that its event goes to a file that is named.",
+            "Run a failed command up to N times more (3); after that its event goes to a file that is named.",
             valueName: "n"))
-    var retries = 3
+    var retries: Int?
 
     init() {}
 
     func validate() throws {
         guard let command else {
-            if cursor != nil { throw ValidationError("--cursor: needs --exec.") }
+            let given = [("--cursor", cursor != nil), ("--jobs", jobs != nil), ("--retries", retries != nil)]
+            if let option = given.first(where: { $0.1 })?.0 { throw ValidationError("\(option): needs --exec.") }
             return
         }
         if command.isEmpty { throw ValidationError("--exec: is empty; give a command.") }
@@ -34,8 +35,8 @@ struct HookOptions: ParsableArguments {
                 "--cursor: '\(cursor)' is not a name: up to 64 letters, digits, '-', '_' and '.', not beginning with '.', "
                     + "and not ending in .failed, .jobs, .lock or .new.")
         }
-        guard (1...64).contains(jobs) else { throw ValidationError("--jobs: '\(jobs)' is not between 1 and 64.") }
-        guard (0...1_000).contains(retries) else {
+        if let jobs, !(1...64).contains(jobs) { throw ValidationError("--jobs: '\(jobs)' is not between 1 and 64.") }
+        if let retries, !(0...1_000).contains(retries) {
             throw ValidationError("--retries: '\(retries)' is not between 0 and 1000.")
         }
     }
