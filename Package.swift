@@ -93,6 +93,9 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "ControlClient", dependencies: ["ControlProtocol", "CLinux"], swiftSettings: strict),
 
+        // The terminal.
+        .target(name: "TerminalScreen", swiftSettings: strict),
+
         // The programs.
         .executableTarget(
             name: "dld",
@@ -104,7 +107,10 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "dlctl",
-            dependencies: ["CLinux", "ControlClient", "ControlProtocol", "TaskFiles", "TaskModel", .argumentParser],
+            dependencies: [
+                "CLinux", "ControlClient", "ControlProtocol", "TaskFiles", "TaskModel", "TerminalScreen",
+                .argumentParser,
+            ],
             swiftSettings: strict),
 
         // Tests mirror the sources.
@@ -156,10 +162,14 @@ let package = Package(
         .testTarget(
             name: "ControlClientTests",
             dependencies: ["ControlClient", "ControlProtocol", "TaskModel", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "TerminalScreenTests", dependencies: ["TerminalScreen"], swiftSettings: strict),
         .testTarget(name: "dldTests", dependencies: ["dld", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "dlctlTests",
-            dependencies: ["dlctl", "ControlClient", "ControlProtocol", "TaskModel", "TestSupport", .argumentParser],
+            dependencies: [
+                "dlctl", "ControlClient", "ControlProtocol", "TaskModel", "TerminalScreen", "TestSupport",
+                .argumentParser,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "Integration",
