@@ -31,6 +31,16 @@ extension ControlClient {
         }
     }
 
+    /// Calls `task.get` for the details of a task; returns `nil` for a task that does not exist or that this user may
+    /// not see.
+    public func detailIfKnown(_ id: TaskID) throws(ClientError) -> TaskDetail? {
+        do throws(ClientError) {
+            return try call(.taskGet, TaskGetParameters(id: id))
+        } catch .rpc(let answer) where answer.code == RPCError.Number.unknownTask {
+            return nil
+        }
+    }
+
     /// Calls `task.list` for one page of tasks, oldest first.
     public func page(_ parameters: TaskListParameters) throws(ClientError) -> TaskListResult {
         try call(.taskList, parameters)
