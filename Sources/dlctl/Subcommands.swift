@@ -24,7 +24,8 @@ extension RootCommand {
         version: ProductVersion.version,
         groupedSubcommands: [
             CommandGroup(name: "Queueing", subcommands: [Add.self, Upload.self, Queue.self]),
-            CommandGroup(name: "Monitoring", subcommands: [List.self, Show.self, Wait.self, Events.self]),
+            CommandGroup(
+                name: "Monitoring", subcommands: [List.self, Show.self, Wait.self, Watch.self, Top.self, Events.self]),
             CommandGroup(
                 name: "Control",
                 subcommands: [

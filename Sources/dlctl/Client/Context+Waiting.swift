@@ -5,15 +5,14 @@ import TaskModel
 extension Context {
     /// Creates a waiter, which shows bars if the terminal supports them. From then on Ctrl-C tells how to wait again.
     ///
-    /// - Parameter isFollowing: whether the client is already subscribed to the events that end these tasks.
+    /// - Parameters:
+    ///   - isFollowing: whether the client is already subscribed to the events that end these tasks.
+    ///   - onEvent: receives every event of the tasks.
     func waiter(
-        _ target: WaitTarget, client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never
+        _ target: WaitTarget, client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never,
+        onEvent: ((TaskEvent) -> Void)? = nil
     ) -> TaskWaiter {
-        let environment = Environment.variables
-        let showsBars = showsSummary && Terminal.movesCursor(environment)
-        let view =
-            showsBars
-            ? ProgressView(style: Terminal.style(environment)) : nil
+        let view = showsBars ? ProgressView(style: Terminal.style(Environment.variables)) : nil
         if !json {
             let command = Escape.visible(target.command(socket: socket))
             Terminal.setFarewell("\ndlctl: the tasks go on; to watch them again: \(command)\n")
@@ -21,9 +20,12 @@ extension Context {
         return TaskWaiter(
             target.ids, client: client, isFollowing: isFollowing,
             areKnown: target.isAll || target.batch != nil, wantsDetails: json || showsSummary, deadline: deadline,
-            view: view,
+            view: view, onEvent: onEvent,
             connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
     }
+
+    /// Whether bars are drawn on standard error.
+    var showsBars: Bool { showsSummary && Terminal.movesCursor(Environment.variables) }
 
     private var showsSummary: Bool { !json && Terminal.isTerminal(STDERR_FILENO) }
 

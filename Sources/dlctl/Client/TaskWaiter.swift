@@ -19,6 +19,7 @@ final class TaskWaiter {
     private let wantsDetails: Bool
     private let deadline: Deadline
     private let view: ProgressView?
+    private let onEvent: ((TaskEvent) -> Void)?
     private let connect: () throws(ClientError) -> any TaskSource
     private let sleep: (_ seconds: Double) -> Void
     private let report: (Failure) -> Void
@@ -57,11 +58,13 @@ final class TaskWaiter {
     ///     states need not be read first.
     ///   - areKnown: whether the tasks existed a moment ago, so that an unknown id is that of a removed task.
     ///   - wantsDetails: whether the final status of completed tasks is read.
+    ///   - onEvent: receives every event of the tasks that have not ended.
     ///   - connect: creates a new connection after the current one ends.
     ///   - report: reports errors that do not end the wait.
     init(
         _ ids: [TaskID], client: any TaskSource, isFollowing: Bool = false, areKnown: Bool = false,
         wantsDetails: Bool = true, deadline: Deadline = .never, view: ProgressView? = nil,
+        onEvent: ((TaskEvent) -> Void)? = nil,
         connect: @escaping () throws(ClientError) -> any TaskSource,
         sleep: @escaping (_ seconds: Double) -> Void = {
             _ = usleep(UInt32($0 * 1_000_000))  // a signal that cuts the sleep short only causes an earlier attempt
@@ -80,6 +83,7 @@ final class TaskWaiter {
         self.wantsDetails = wantsDetails
         self.deadline = deadline
         self.view = view
+        self.onEvent = onEvent
         self.connect = connect
         self.sleep = sleep
         self.report = report
@@ -104,7 +108,8 @@ final class TaskWaiter {
                 if !isSubscribed {
                     // Subscribe first, then read the tasks, so that a change between the two is reported.
                     _ = try client.subscribe(
-                        after: nil, journal: nil, since: nil, filter: EventFilter(types: Self.eventTypes))
+                        after: nil, journal: nil, since: nil,
+                        filter: EventFilter(types: onEvent == nil ? Self.eventTypes : nil))
                     isSubscribed = true
                     unknownIDs = try readStates(client)
                     reconnectDeadline = nil
@@ -298,6 +303,7 @@ final class TaskWaiter {
             return
         }
         guard let id = event.id, pending.contains(id) else { return }
+        onEvent?(event)
         switch event.type {
         case .completed where !wantsDetails: end(id, .completed)
         case .completed where view == nil && ids.count >= Scan.minimum:

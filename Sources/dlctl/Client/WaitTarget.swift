@@ -1,3 +1,5 @@
+import ControlClient
+import Glibc
 import TaskModel
 
 /// The tasks that a command waits for, and how the user named them.
@@ -6,6 +8,8 @@ struct WaitTarget {
     /// The batch that was named; `nil` if the tasks were named by their ids or with `--all`.
     var batch: String?
     var isAll = false
+    /// The command that waits for them.
+    var verb = "wait"
 
     /// The number of ids that are repeated in a command.
     private static let shownIDs = 20
@@ -18,11 +22,26 @@ struct WaitTarget {
             if let batch {
                 (isAll ? ["--all"] : []) + ["--batch", Shell.quoted(batch)]
             } else if isAll || ids.count > Self.shownIDs {
-                ["--all"]
+                // Without ids, `watch` shows all tasks.
+                verb == "wait" ? ["--all"] : []
             } else {
                 ids.map(\.description)
             }
         let start = socket.map { ["dlctl", "--socket", Shell.quoted($0)] } ?? ["dlctl"]
-        return (start + ["wait"] + words).joined(separator: " ")
+        return (start + [verb] + words).joined(separator: " ")
+    }
+}
+
+extension WaitTarget {
+    /// Reads the tasks of a batch, or all of the caller's, that have not ended. Tasks named by their ids are not read.
+    init(ids: [TaskID], batch: String?, isAll: Bool = false, _ client: ControlClient) throws {
+        self.init(ids: ids, batch: batch, isAll: isAll)
+        guard ids.isEmpty else { return }
+        var filter = TaskFilter(states: TaskState.allCases.filter { !$0.isEnded }, batch: batch)
+        if isAll { filter.owner = getuid() }
+        try client.forEachPage(filter: filter) { page in
+            self.ids += page.map(\.id)
+            return true
+        }
     }
 }

@@ -1,7 +1,6 @@
 import ArgumentParser
 import ControlClient
 import ControlProtocol
-import Glibc
 import TaskModel
 
 struct Wait: DaemonCommand {
@@ -53,7 +52,7 @@ struct Wait: DaemonCommand {
     func perform(_ context: Context) throws {
         let deadline = timeout.map { Deadline.after(seconds: $0.seconds) } ?? .never
         let client = try context.connect()
-        let target = try target(client)
+        let target = try WaitTarget(ids: arguments.ids, batch: batch, isAll: all, client)
         if target.ids.isEmpty {
             if context.json { context.output.json([TaskStatus]()) }
             let tasks = batch.map { "no task of the batch \(Escape.visible($0)) is" } ?? "none of your tasks is"
@@ -70,18 +69,5 @@ struct Wait: DaemonCommand {
             }
         }
         try context.conclude(waiter)
-    }
-
-    /// Returns the tasks to wait for.
-    private func target(_ client: ControlClient) throws -> WaitTarget {
-        guard arguments.isEmpty else { return WaitTarget(ids: arguments.ids) }
-        var filter = TaskFilter(states: TaskState.allCases.filter { !$0.isEnded }, batch: batch)
-        if all { filter.owner = getuid() }
-        var ids: [TaskID] = []
-        try client.forEachPage(filter: filter) { page in
-            ids += page.map(\.id)
-            return true
-        }
-        return WaitTarget(ids: ids, batch: batch, isAll: all)
     }
 }

@@ -79,6 +79,24 @@ enum Terminal {
         _ = write(STDERR_FILENO, sequence.utf8Start, sequence.utf8CodeUnitCount)
     }
 
+    private static let interrupted = Atomic(false)
+
+    /// Whether Ctrl-C came after ``catchInterrupt()``.
+    static var isInterrupted: Bool { interrupted.load(ordering: .sequentiallyConsistent) }
+
+    /// Makes the next Ctrl-C set ``isInterrupted``, so that the command can end by itself. The one after it ends the
+    /// program at once.
+    static func catchInterrupt() {
+        interrupted.store(false, ordering: .sequentiallyConsistent)
+        // `signal` fails only for an unknown signal.
+        _ = signal(SIGINT) { _ in
+            if Terminal.interrupted.exchange(true, ordering: .sequentiallyConsistent) {
+                Terminal.showCursor()
+                _exit(128 + SIGINT)
+            }
+        }
+    }
+
     /// Installs handlers that show the cursor again and exit with 128 plus the signal number: 130 for Ctrl-C, and what
     /// a shell reports for SIGTERM and SIGHUP. SIGPIPE is ignored; write(2) reports a closed pipe.
     static func handleInterrupts() {

@@ -8,7 +8,7 @@ enum ArgumentRuns {
     private static let separator: Character = "\0"
 
     private static let commands: Set<String> = [
-        "add", "upload", "show", "wait", "pause", "resume", "set", "cancel", "retry", "remove",
+        "add", "upload", "show", "wait", "watch", "pause", "resume", "set", "cancel", "retry", "remove",
     ]
 
     /// Joins neighbouring arguments, except options and arguments directly after an option, which may be its value.

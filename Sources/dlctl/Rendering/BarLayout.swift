@@ -164,6 +164,24 @@ struct BarLayout {
         return bar(fraction: fraction, width: room) + "  " + words
     }
 
+    /// Returns the line with the totals of a watch without an end. What does not fit is dropped: first the numbers of
+    /// ended tasks, then the bar.
+    func open(_ total: OpenTally.Total) -> String {
+        let running = "\(total.active) active, \(total.held) waiting"
+        var ended = total.completed > 0 ? ", \(total.completed) done" : ""
+        if total.unsuccessful > 0 { ended += ", \(total.unsuccessful) not completed" }
+        let amount =
+            total.bytesTotal.map { "\(ByteSize.describe(total.bytes)) of \(ByteSize.describe($0))" }
+            ?? ByteSize.describe(total.bytes)
+        let left = total.eta.map { Describe.clock(seconds: $0) } ?? "-:--"
+        let figures = "  \(amount)  \(Describe.rate(total.rate))  \(left) left"
+        var words = running + ended + figures
+        if DisplayWidth.of(words) > width { words = running + figures }
+        let room = min(40, width - DisplayWidth.of(words) - 2)
+        guard room >= 10, total.bytesTotal != nil else { return DisplayWidth.fit(words, width) }
+        return bar(fraction: Self.fraction(total.bytes, total.bytesTotal), width: room) + "  " + words
+    }
+
     // MARK: - Colour
 
     private enum Colour: String {

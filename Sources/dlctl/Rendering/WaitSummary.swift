@@ -23,7 +23,12 @@ struct WaitSummary {
             let rate = Double(tally.fetched) * 1000 / Double(elapsed)
             if rate >= 1, rate < 9e18 { headline += ", \(Describe.rate(Int64(rate)))" }
         }
-        var lines = [headline]
+        return [Escape.visible(headline)] + remedies()
+    }
+
+    /// Returns the lines about the tasks that did not complete.
+    func remedies() -> [String] {
+        var lines: [String] = []
         if !areOthersShown {
             for other in others.prefix(Self.named) {
                 lines.append(

@@ -12,5 +12,7 @@ import Testing
         #expect(WaitTarget(ids: ids, isAll: true).command(socket: "/s d") == "dlctl --socket '/s d' wait --all")
         let many = (1...Int64(30)).map { TaskID($0) }
         #expect(WaitTarget(ids: many).command(socket: nil) == "dlctl wait --all")
+        #expect(WaitTarget(ids: many, verb: "watch").command(socket: nil) == "dlctl watch")
+        #expect(WaitTarget(ids: ids, batch: "b", verb: "watch").command(socket: nil) == "dlctl watch --batch b")
     }
 }

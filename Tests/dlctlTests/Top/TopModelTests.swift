@@ -1,0 +1,221 @@
+import ControlProtocol
+import TaskModel
+import TerminalScreen
+import Testing
+
+@testable import dlctl
+
+/// Returns the status of a daemon with these counts.
+func sampleStatus(_ tasks: [String: Int] = ["active": 1], down: Int64 = 0) -> DaemonStatus {
+    DaemonStatus(
+        version: "0.1.0", pid: 1, uptime: 65_000, socket: "/s", stateDirectory: "/d", downloadDirectory: "/d",
+        libcurl: "8", tasks: tasks, downloadRate: down, uploadRate: 0, lastEvent: 0)
+}
+
+extension TopModel {
+    /// A model that has received these tasks.
+    init(_ tasks: [TaskStatus], columns: Int = 80, rows: Int = 24, hasMore: Bool = false) {
+        self.init(query: TopQuery(), size: ScreenSize(columns: columns, rows: rows))
+        receive(tasks, hasMore: hasMore)
+    }
+
+    mutating func receive(_ tasks: [TaskStatus], hasMore: Bool = false, detail: TaskDetail? = nil) {
+        receive(
+            .round(
+                TopFeed.Round(
+                    query: query, status: sampleStatus(), tasks: tasks, hasMore: hasMore, detail: detail, moment: 1_000)
+            ))
+    }
+
+    /// Types keys and returns the last effect.
+    @discardableResult
+    mutating func type(_ text: String) -> Effect? {
+        var effect: Effect?
+        for character in text { effect = handle(character == "\r" ? .enter : .character(character)) }
+        return effect
+    }
+}
+
+@Suite struct TopModelTests {
+    private let tasks = (1...40).map { sampleTask(Int64($0), .queued) }
+
+    @Test("the selection moves and stays on the screen, and only the rows of the screen and the next are asked for")
+    func moves() {
+        var model = TopModel(tasks)
+        let page = TopLayout(size: model.size).listRows
+        #expect(model.handle(.down) == nil && model.selection == 1 && model.offset == 0)
+        _ = model.handle(.pageDown)
+        #expect(model.selection == 1 + page && model.offset == 2)
+        _ = model.handle(.up)
+        _ = model.handle(.home)
+        #expect(model.selection == 0 && model.offset == 0)
+        _ = model.handle(.up)
+        #expect(model.selection == 0)
+        #expect(model.query.rows <= 2 * page + 2 && model.query.rows > page)
+    }
+
+    @Test("End asks for all rows that may be shown and stays at the last one as they arrive")
+    func end() {
+        var model = TopModel(tasks, hasMore: true)
+        _ = model.handle(.end)
+        #expect(model.selection == 39 && model.query.rows == TopQuery.maximumRows)
+        model.receive((1...100).map { sampleTask(Int64($0), .queued) })
+        #expect(model.selection == 99)
+        _ = model.handle(.up)
+        model.receive((1...120).map { sampleTask(Int64($0), .queued) })
+        #expect(model.selection == 98)
+    }
+
+    @Test("the selection follows its task to another row, and stays in place when the task is gone")
+    func follows() {
+        var model = TopModel(tasks)
+        _ = model.handle(.down)
+        model.receive(Array(tasks[5...] + tasks[..<5]))
+        #expect(model.selected?.task?.id == TaskID(2))
+        let index = model.selection
+        model.receive(tasks.filter { $0.id != TaskID(2) })
+        #expect(model.selection == index)
+        model.receive([])
+        #expect(model.selection == 0 && model.selected == nil)
+    }
+
+    @Test("commands apply to the selected task; cancel asks first")
+    func commands() {
+        var model = TopModel(tasks)
+        #expect(model.type("p") == .perform(.change(.pause, TaskID(1))))
+        #expect(model.type("r") == .perform(.change(.resume, TaskID(1))))
+        #expect(model.type("t") == .perform(.change(.retry, TaskID(1))))
+        #expect(model.type("c") == nil && model.type("n") == nil && model.mode == .list)
+        #expect(model.type("cy") == .perform(.change(.cancel, TaskID(1))))
+        #expect(model.type("+") == .perform(.priority(TaskID(1), .high)))
+        #expect(model.type("+") == .perform(.priority(TaskID(1), .now)))
+        #expect(model.type("+") == nil)
+        #expect(model.type("P") == .perform(.priority(TaskID(1), .low)))
+        #expect(model.type("-") == nil)
+        #expect(model.type("l500K\r") == .perform(.rate(TaskID(1), 512_000)))
+        #expect(model.type("lnone\r") == .perform(.rate(TaskID(1), nil)))
+        #expect(model.type("L2M\r") == .perform(.downloadRate(2 << 20)))
+        #expect(
+            model.type("ahttps://a.example/1 https://a.example/2\r")
+                == .perform(.add(["https://a.example/1", "https://a.example/2"])))
+    }
+
+    @Test("without a task a command says so")
+    func nothing() {
+        var model = TopModel([])
+        for key in ["p", "c", "l", "+"] {
+            #expect(model.type(key) == nil && model.mode == .list)
+            #expect(model.message == TopMessage("there is no task", isRefusal: true))
+        }
+    }
+
+    @Test("a wrong rate keeps the prompt and says what is expected")
+    func wrongRate() {
+        var model = TopModel(tasks)
+        #expect(model.type("lmuch\r") == nil)
+        #expect(model.message?.text == "'much' is not a rate, such as 500K, 2M or none")
+        guard case .prompt = model.mode else { return #expect(Bool(false), "the prompt is gone") }
+        _ = model.handle(.escape)
+        #expect(model.mode == .list)
+    }
+
+    @Test("search, batch, states and order change the query; Esc clears the filters before it quits")
+    func filters() {
+        var model = TopModel(tasks)
+        model.type("/ iso \r")
+        #expect(model.query.search == "iso")
+        model.type("bnightly\r")
+        model.type("f")
+        model.type("s")
+        #expect(model.query.batch == "nightly" && model.query.states == .active && model.query.sort == .rate)
+        #expect(model.handle(.escape) == nil && model.query.batch == nil && model.query.search == nil)
+        #expect(model.query.states == .open)
+        #expect(model.handle(.escape) == .quit)
+        #expect(model.type("q") == .quit)
+    }
+
+    @Test("an answer to an earlier query is not shown")
+    func late() {
+        var model = TopModel(tasks)
+        let old = model.query
+        model.type("f")
+        let round = TopFeed.Round(
+            query: old, status: sampleStatus(), tasks: [], hasMore: false, detail: nil, moment: 2_000)
+        model.receive(.round(round))
+        #expect(model.rows.count == 40)
+    }
+
+    @Test("pasted text is no command, and in a prompt its lines are words")
+    func paste() {
+        var model = TopModel(tasks)
+        #expect(model.handle(.paste("cy\rq")) == nil && model.mode == .list)
+        model.type("a")
+        _ = model.handle(.paste("https://a/1\r\nhttps://a/2\u{1B}[2J\n"))
+        #expect(model.handle(.enter) == .perform(.add(["https://a/1", "https://a/2[2J"])))
+    }
+
+    @Test("a daemon that goes away is away since the first time, until it answers")
+    func away() {
+        var model = TopModel(tasks)
+        model.receive(.away(since: 5_000, "waiting"))
+        model.receive(.away(since: 9_000, "waiting"))
+        #expect(model.connection == .away(since: 5_000, "waiting"))
+        model.receive(tasks)
+        #expect(model.connection == .live && model.message == TopMessage("the daemon is back"))
+    }
+
+    @Test("Enter opens the details, from which commands work, and Esc goes back")
+    func details() {
+        var model = TopModel(tasks)
+        model.type("\r")
+        #expect(model.mode == .details && model.query.detail == TaskID(1))
+        #expect(model.type("p") == .perform(.change(.pause, TaskID(1))))
+        model.receive(tasks, detail: nil)
+        #expect(model.isDetailGone)
+        model.type("h")
+        _ = model.handle(.down)
+        #expect(model.mode == .details)
+        #expect(model.handle(.escape) == nil && model.mode == .list && model.query.detail == nil)
+    }
+
+    @Test("hosts are folded by Enter, and commands do not apply to them")
+    func hosts() {
+        var model = TopModel(tasks)
+        model.type("H")
+        #expect(model.rows.count == 41)
+        #expect(model.type("p") == nil && model.message?.isRefusal == true)
+        model.type("\r")
+        #expect(model.rows.count == 1)
+        model.type("\r")
+        #expect(model.rows.count == 41)
+    }
+
+    @Test("Ctrl-C, Ctrl-Z and Ctrl-L work in every mode", arguments: ["", "h", "a", "c", "\r"])
+    func always(keys: String) {
+        var model = TopModel(tasks)
+        model.type(keys)
+        #expect(model.handle(.control("c")) == .interrupt)
+        #expect(model.handle(.control("z")) == .suspend)
+        #expect(model.handle(.control("l")) == .repaint)
+    }
+
+    @Test("no sequence of keys and sizes breaks the model or its picture")
+    func noise() {
+        var random = SystemRandomNumberGenerator()
+        let keys: [Key] =
+            Array("jkgGsfFHhpctrl+-P/baL yn\u{301}長").map { .character($0) }
+            + [.up, .down, .pageUp, .pageDown, .home, .end, .enter, .backspace, .delete, .left, .right, .control("w")]
+        for _ in 0..<30 {
+            var model = TopModel(tasks)
+            for _ in 0..<150 {
+                _ = keys.randomElement(using: &random).map { model.handle($0) }
+                let size = ScreenSize(
+                    columns: Int.random(in: 1...200, using: &random), rows: Int.random(in: 1...60, using: &random))
+                model.resize(to: size)
+                let frame = TopView(model: model, unicode: true, now: 5_000).frame()
+                #expect(frame.lines.count <= size.rows)
+                #expect(frame.lines.allSatisfy { $0.width <= size.columns })
+            }
+        }
+    }
+}

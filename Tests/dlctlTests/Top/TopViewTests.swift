@@ -1,0 +1,123 @@
+import ControlProtocol
+import TaskModel
+import TerminalScreen
+import Testing
+
+@testable import dlctl
+
+@Suite struct TopViewTests {
+    private func text(_ model: TopModel, unicode: Bool = true) -> [String] {
+        let view = TopView(model: model, unicode: unicode, now: 2_000, clock: { "T\($0)" })
+        return view.frame().lines.map { line in
+            String(line.text.reversed().drop { $0 == " " }.reversed())
+        }
+    }
+
+    private var active: TaskStatus {
+        var task = sampleTask(1, name: "a.iso", done: 25 << 20, of: 100 << 20)
+        task.rate = 2 << 20
+        task.eta = 37
+        task.phase = .transferring
+        return task
+    }
+
+    @Test("at 80 columns: rates, counts, graph, columns, tasks with their reasons, keys")
+    func usual() {
+        var waiting = sampleTask(
+            2, .waiting, reason: .retry, name: "b.iso", error: TaskFailure(code: .dns, message: "x"))
+        waiting.notBefore = 12_000
+        var model = TopModel([active, waiting, sampleTask(3, .paused, reason: .user, name: "長い名前.iso")], rows: 14)
+        model.receive(
+            .round(
+                TopFeed.Round(
+                    query: model.query, status: sampleStatus(["active": 1, "waiting": 1], down: 2 << 20),
+                    tasks: model.rows.compactMap(\.task), hasMore: true, detail: nil, moment: 1_900)))
+        #expect(
+            text(model) == [
+                "dld 0.1.0  up 1 min 5 s                                     ↓ 2.0 MiB/s  ↑ 0 B/s",
+                "1 active, 1 waiting",
+                " 2.0 MiB/s │                                                                   █",
+                "           │                                                                   █",
+                "    ID  PROGRESS             SIZE       RATE     LEFT  NAME",
+                ">    1  ██▌░░░░░░░  25%   100 MiB  2.0 MiB/s     0:37  a.iso",
+                "     2  name does not resolve, 1st try in 10 s         b.iso",
+                "     3  paused                                         長い名前.iso",
+                "", "", "", "",
+                "1 of 3 and more",
+                "h help  q quit  Enter details  p pause  r resume  c cancel  t retry  a add",
+            ])
+    }
+
+    @Test("without UTF-8 the signs are ASCII")
+    func ascii() {
+        let lines = text(TopModel([active], rows: 14), unicode: false)
+        #expect(lines.joined().utf8.allSatisfy { $0 < 0x80 }, "\(lines)")
+        #expect(lines.contains { $0.contains("[##      ]  25%") }, "\(lines)")
+    }
+
+    @Test("no line is wider than the screen, and there are never more lines", arguments: [1, 20, 40, 79, 80, 120, 200])
+    func sizes(width: Int) {
+        let tasks = [active] + (2...50).map { sampleTask($0, .waiting, name: String(repeating: "長い", count: 60)) }
+        for rows in [1, 2, 3, 5, 8, 13, 24, 60] {
+            for keys in ["", "H", "h", "\r", "/" + String(repeating: "長", count: 150), "c"] {
+                var model = TopModel(tasks, columns: width, rows: rows)
+                model.type(keys)
+                let frame = TopView(model: model, unicode: true, now: 0).frame()
+                #expect(frame.lines.count <= rows)
+                #expect(frame.lines.allSatisfy { $0.width <= width }, "\(rows) \(keys)")
+                #expect(frame.cursor.map { $0.column < width && $0.row < rows } ?? true)
+            }
+        }
+    }
+
+    @Test("a hostile name cannot drive the terminal")
+    func hostile() {
+        let name = "a\u{1B}[2J\u{202E}\nb"
+        var model = TopModel([sampleTask(1, .queued, name: name)], columns: 200)
+        #expect(text(model).contains { $0.contains(#"a\u{1B}[2J\u{202E}\nb"#) })
+        model.type("/\u{202E}x")
+        #expect(text(model).contains(#"search in URL and path: \u{202E}x"#))
+    }
+
+    @Test("the line of a daemon that is away says since when, and what became of the last command")
+    func away() {
+        var model = TopModel([active])
+        model.receive(.away(since: 7, "waiting for it to start again"))
+        #expect(text(model).contains("the daemon is away since T7; waiting for it to start again"))
+        model.receive(.result(TopMessage("the command was not sent", isRefusal: true)))
+        #expect(text(model).contains("the daemon is away since T7; the command was not sent"))
+    }
+
+    @Test("rows by host have sums")
+    func hosts() {
+        var other = sampleTask(9, .queued)
+        other.url = "http://u:p@OTHER.example:81/x?y"
+        var model = TopModel([active, other])
+        model.type("H")
+        let lines = text(model)
+        #expect(lines.contains { $0.contains("▾ http://other.example:81  1 task, 0 active, 0 B/s") }, "\(lines)")
+        #expect(lines.contains { $0.contains("▾ https://example.org  1 task, 1 active, 2.0 MiB/s") }, "\(lines)")
+    }
+
+    @Test("details are facts, the map of segments, connections, limits and attempts")
+    func details() {
+        let live = LiveTransfer(
+            connections: [
+                LiveConnection(address: "192.0.2.1:443", first: 0, next: 25 << 20, end: 50 << 20, rate: 1 << 20)
+            ],
+            segments: [LiveSegment(first: 0, end: 25 << 20)],
+            rateLimits: [LiveRateLimit(scope: .host, rate: 5 << 20)])
+        let attempt = TaskAttempt(
+            startedAt: 0, endedAt: 1_500, address: "192.0.2.1:443", bytes: 1 << 20, name: 3, connect: 9, tls: 20,
+            firstByte: 41, httpVersion: "2", status: 503, error: TaskFailure(code: .http(503), message: "busy"))
+        let detail = TaskDetail(status: active, history: [attempt], live: live, waitingFor: "waits for a slot")
+        let lines = TopDetails(detail: detail, width: 120, unicode: false).lines(now: 0).map(\.text)
+        for part in [
+            "download 1  a.iso", "waits for a slot", "192.0.2.1:443", "25.0 MiB", "host 5.0 MiB/s", "3/9/20/41",
+            "2 503",
+            "http-503: busy", "####", "....",
+        ] { #expect(lines.contains { $0.contains(part) }, "\(part)") }
+        let bare = TopDetails(detail: TaskDetail(status: active), width: 80, unicode: true).lines(now: 0).map(\.text)
+        #expect(bare.contains("  no details from this daemon"))
+    }
+}
