@@ -152,6 +152,35 @@ struct TopTests {
         }
     }
 
+    @Test("a daemon that stands still counts as away, also while it owes an answer to a command")
+    func frozen() async throws {
+        let daemon = try await DaemonProcess.started()
+        _ = try await daemon.add("--start-at", "+1h", "http://127.0.0.1:1/a.iso")
+        let terminal = try top(daemon)
+        try await terminal.wait(for: "a.iso")
+        let pid = try #require(daemon.pid)
+        #expect(kill(pid, SIGSTOP) == 0)
+        terminal.type("p")
+        try await terminal.wait(for: "no answer to the last command")
+        #expect(kill(pid, SIGCONT) == 0)
+        try await terminal.wait(for: "the daemon is back")
+        terminal.type("q")
+        #expect(try await terminal.child.wait() == .exited(0))
+    }
+
+    @Test("a terminal that nobody reads does not hold the program")
+    func unread() async throws {
+        let daemon = try await DaemonProcess.started()
+        let terminal = try top(daemon, columns: 200, rows: 60)
+        try await terminal.wait(for: "no task runs or waits")
+        for width in 100...160 {
+            try terminal.resize(columns: UInt16(width), rows: 60)
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        terminal.child.kill(SIGTERM)
+        #expect(try await terminal.child.wait(within: .seconds(10)) == .exited(128 + SIGTERM))
+    }
+
     @Test("without a terminal, on a dumb one, and with --json, top refuses and names the other commands")
     func refusals() async throws {
         let daemon = try await DaemonProcess.started()

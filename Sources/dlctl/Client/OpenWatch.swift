@@ -28,6 +28,7 @@ final class OpenWatch {
     private var held: [TaskStatus] = []
     private var newEndings: [TaskID: TaskEvent] = [:]
     private let began = ContinuousClock.now
+    private let start = Clock.now()
 
     init(_ context: Context) { self.context = context }
 
@@ -76,9 +77,9 @@ final class OpenWatch {
         do throws(ClientError) {
             let client = try connected()
             let status = try client.status()
-            tally.record(status, at: Clock.now())
             active = try client.page(TaskListParameters(filter: TaskFilter(states: [.active]), limit: Limit.active))
                 .tasks
+            tally.record(status, active, since: start)
             held = []
             let room = view.capacity - active.count
             if room > 0 {
@@ -110,11 +111,11 @@ final class OpenWatch {
         if client == nil, !isLast { return [] }
         var lines: [String] = []
         for (id, event) in newEndings.sorted(by: { $0.value.sequence < $1.value.sequence }) {
-            tally.end(event)
             let isShown = lines.count < Limit.endings
             let isCompleted = event.type == .completed
             var task: TaskStatus?
             if isShown || !isCompleted, let client { task = try? client.taskIfKnown(id) }
+            tally.end(event, task)
             if !isCompleted, others.count < Limit.others { others.append((id, task)) }
             if isShown { lines.append(task.map(layout.ending) ?? EventLine.text(event)) }
         }

@@ -9,26 +9,45 @@ struct OpenTally {
     private(set) var completed = 0
     private(set) var unsuccessful = 0
     private var rate: Int64 = 0
-    /// The bytes that the rates so far amount to.
-    private var transferred = 0.0
-    private var lastLook: Milliseconds?
+    /// The bytes received or sent since the start.
+    private var transferred: Int64 = 0
+    /// The bytes of tasks that have not ended, when they were last seen.
+    private var seen: [TaskID: Int64] = [:]
+
+    /// The number of tasks in ``seen`` beyond which those that do not run are forgotten.
+    private static let seenLimit = 10_000
 
     var open: Int { active.addingClamped(held) }
 
-    /// Records the state of the daemon. Its rate counts for the time since the last record.
-    mutating func record(_ status: DaemonStatus, at moment: Milliseconds) {
+    /// Records the state of the daemon and the running tasks.
+    ///
+    /// - Parameter start: the start of the watch. The bytes of tasks that are older count from when they are first seen.
+    mutating func record(_ status: DaemonStatus, _ tasks: [TaskStatus], since start: Milliseconds) {
         func count(_ state: TaskState) -> Int { max(0, status.tasks[state.rawValue] ?? 0) }
         active = count(.active)
         held = count(.queued).addingClamped(count(.waiting))
         rate = status.downloadRate.addingClamped(status.uploadRate)
-        // A longer time is one in which the daemon was away.
-        if let lastLook, (0...5_000).contains(moment.subtractingClamped(lastLook)) {
-            transferred += Double(max(0, rate)) * Double(moment - lastLook) / 1000
+        for task in tasks {
+            transfer(task.bytesFetched, since: seen[task.id] ?? (task.createdAt >= start ? 0 : task.bytesFetched))
+            seen[task.id] = task.bytesFetched
         }
-        lastLook = moment
+        if seen.count > Self.seenLimit {
+            let running = Set(tasks.map(\.id))
+            seen = seen.filter { running.contains($0.key) }
+        }
     }
 
-    mutating func end(_ event: TaskEvent) {
+    private mutating func transfer(_ bytes: Int64, since before: Int64) {
+        transferred = transferred.addingClamped(max(0, bytes.subtractingClamped(before)))
+    }
+
+    /// Records the end of a task.
+    ///
+    /// - Parameter task: the final status, if it was read.
+    mutating func end(_ event: TaskEvent, _ task: TaskStatus?) {
+        // A task that was never seen has run between two looks.
+        let before = event.id.flatMap { seen.removeValue(forKey: $0) } ?? 0
+        transfer(task?.bytesFetched ?? event.bytesDone ?? 0, since: before)
         if event.type == .completed { completed += 1 } else { unsuccessful += 1 }
     }
 
@@ -64,8 +83,8 @@ struct OpenTally {
     func headline(elapsed: Milliseconds) -> String {
         var text = "\(Describe.count(completed, "task")) completed"
         if unsuccessful > 0 { text += ", \(unsuccessful) not" }
-        text += "; \(ByteSize.describe(Int64(min(transferred, 9e18)))) in \(Describe.span(milliseconds: elapsed))"
-        let mean = elapsed > 0 ? transferred * 1000 / Double(elapsed) : 0
+        text += "; \(ByteSize.describe(transferred)) in \(Describe.span(milliseconds: elapsed))"
+        let mean = elapsed > 0 ? Double(transferred) * 1000 / Double(elapsed) : 0
         if mean >= 1, mean < 9e18 { text += ", \(Describe.rate(Int64(mean)))" }
         return text
     }

@@ -116,6 +116,8 @@ final class TopFeed: Sendable {
                 client = connection
                 for (index, action) in actions.enumerated() {
                     do throws(ClientError) {
+                        // A change of one task has no time-out of its own.
+                        connection.deadline = .after(seconds: Timing.answerTimeout)
                         post(.result(try action.perform(connection)))
                     } catch {
                         // Whether a change was carried out is unknown once its connection is lost.
@@ -162,7 +164,6 @@ final class TopFeed: Sendable {
 
     private func round(_ query: TopQuery, _ client: ControlClient) throws(ClientError) -> Round {
         client.deadline = .after(seconds: Timing.answerTimeout)
-        defer { client.deadline = .never }
         let status = try client.status()
         var detail: TaskDetail?
         if let id = query.detail { detail = try client.detailIfKnown(id) }

@@ -9,9 +9,9 @@ import Testing
     @Test("the total line has counts, bytes, rate and time left; an unknown size is left out")
     func total() {
         var tally = OpenTally()
-        tally.record(sampleStatus(["active": 1, "queued": 2, "waiting": 3], down: 1 << 20), at: 0)
-        tally.end(event(.completed))
-        tally.end(event(.failed))
+        tally.record(sampleStatus(["active": 1, "queued": 2, "waiting": 3], down: 1 << 20), [], since: 0)
+        tally.end(event(.completed), nil)
+        tally.end(event(.failed), nil)
         let layout = BarLayout(width: 100, style: Terminal.Style(colour: false, unicode: true))
         let line = layout.open(tally.total(of: [sampleTask(done: 1 << 20, of: 11 << 20)]))
         #expect(
@@ -24,13 +24,21 @@ import Testing
         }
     }
 
-    @Test("the summary has the bytes of the rates over time, without the time in which the daemon was away")
+    @Test("the summary counts the bytes of the watch: all of new tasks, of older ones what came since they were seen")
     func headline() {
         var tally = OpenTally()
-        for second: Int64 in [0, 1, 2, 60, 61] { tally.record(sampleStatus(down: 1 << 20), at: second * 1000) }
-        tally.end(event(.completed))
+        var old = sampleTask(1, done: 5 << 20)
+        var new = sampleTask(2, done: 1 << 20)
+        new.createdAt = 1_000
+        tally.record(sampleStatus(), [old, new], since: 500)
+        old.bytesFetched = 6 << 20
+        tally.record(sampleStatus(), [old, new], since: 500)
+        old.bytesFetched = 7 << 20
+        tally.end(event(.completed), old)
         #expect(tally.headline(elapsed: 60_000) == "1 task completed; 3.0 MiB in 1 min 0 s, 51.2 KiB/s")
-        tally.end(event(.cancelled))
-        #expect(tally.headline(elapsed: 0).hasPrefix("1 task completed, 1 not; 3.0 MiB in 0 ms"))
+        var quick = TaskEvent(sequence: 1, at: 0, type: .cancelled, id: TaskID(9))
+        quick.bytesDone = 1 << 20
+        tally.end(quick, nil)
+        #expect(tally.headline(elapsed: 0).hasPrefix("1 task completed, 1 not; 4.0 MiB in 0 ms"))
     }
 }
