@@ -17,7 +17,7 @@ struct Top: DaemonCommand {
               dlctl top --batch nightly
             """)
 
-    @Option(help: ArgumentHelp("Show the tasks of this batch.", valueName: "name"))
+    @Option(help: ArgumentHelp("Show the tasks of this batch.", valueName: "name"), completion: .batches)
     var batch: String?
 
     @Option(

@@ -22,10 +22,12 @@ struct Watch: DaemonCommand {
               dlctl watch --json | jq .type
             """)
 
-    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"), completion: .taskIDs)
     var arguments: [TaskIDs] = []
 
-    @Option(help: ArgumentHelp("Show the tasks of this batch that have not ended.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("Show the tasks of this batch that have not ended.", valueName: "name"),
+        completion: .batches)
     var batch: String?
 
     @OptionGroup var global: GlobalOptions
