@@ -31,8 +31,8 @@ extension ControlClient {
         }
     }
 
-    /// Calls `task.get` for the details of a task; returns `nil` for a task that does not exist or that this user may
-    /// not see.
+    /// Calls `task.get` for a task with its history and the state of its transfer, and returns `nil` for a task that
+    /// does not exist or that this user may not see.
     public func detailIfKnown(_ id: TaskID) throws(ClientError) -> TaskDetail? {
         do throws(ClientError) {
             return try call(.taskGet, TaskGetParameters(id: id))

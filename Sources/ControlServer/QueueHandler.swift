@@ -161,10 +161,10 @@ package struct QueueHandler: ControlHandler {
             let (ids, found) = try await queue.addOrFind(parameters.tasks, by: caller)
             return TaskAddResult(ids: ids, found: found)
         case .taskGet(let parameters):
-            guard let status = try await queue.status(of: parameters.id, for: caller) else {
+            guard let detail = try await queue.detail(of: parameters.id, for: caller) else {
                 throw RPCError.unknownTask(parameters.id)
             }
-            return status
+            return detail
         case .taskList(let parameters): return try await list(parameters, caller)
         case .taskCount(let parameters):
             let owners = try await queue.owners(of: parameters.filter ?? TaskFilter(), for: caller)
@@ -490,7 +490,7 @@ package struct QueueHandler: ControlHandler {
     private func status(_ caller: Caller) async throws -> DaemonStatus {
         let description = description()
         let rates = await queue.rates()
-        let waiting = try queue.waitingCauses(for: caller)
+        let waiting = try await queue.waitingCauses(for: caller)
         let storage = try await queue.storageUse(for: caller)
         return DaemonStatus(
             version: description.version, pid: description.pid, uptime: description.uptime, socket: description.socket,

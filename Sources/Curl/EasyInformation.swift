@@ -75,6 +75,12 @@ extension EasyHandle {
             remotePort: number(CURLINFO_PRIMARY_PORT))
     }
 
+    /// Returns the address and port of the connection's peer, as in `192.0.2.1:443` and `[2001:db8::1]:80`; `nil` before
+    /// there is a connection.
+    package borrowing func peerAddress() -> String? {
+        text(CURLINFO_PRIMARY_IP).map { PeerAddress.text($0, port: number(CURLINFO_PRIMARY_PORT)) }
+    }
+
     /// Whether every byte of an HTTP body with a known length has been received.
     borrowing func hasWholeBody() -> Bool {
         guard text(CURLINFO_SCHEME)?.lowercased().hasPrefix("http") ?? false else { return false }

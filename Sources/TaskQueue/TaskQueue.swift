@@ -342,9 +342,31 @@ package final class TaskQueue: Sendable {
     package func schedulePause() async -> SchedulePause? { await onSharedThreads { await scheduler.mode.pause } }
 
     /// Returns the most frequent causes for which tasks wait.
-    package func waitingCauses(for caller: Caller) throws(QueueError) -> WaitingCauses {
-        try stored { () throws(StoreError) in try store.waitingCauses(owner: caller.scope) }
+    package func waitingCauses(for caller: Caller) async throws(QueueError) -> WaitingCauses {
+        var waiting = try stored { () throws(StoreError) in try store.waitingCauses(owner: caller.scope) }
+        let heldBack = try await tasksBeyondOwnerLimit(for: caller)
+        if heldBack > 0 {
+            waiting.counted = waiting.counted.addingClamped(heldBack)
+            waiting.causes.append(WaitingCause(reason: TaskReason.ownerLimit.rawValue, tasks: heldBack))
+        }
+        return waiting
     }
+
+    /// Returns the number of ready tasks whose owners have as many active tasks as the configuration allows.
+    private func tasksBeyondOwnerLimit(for caller: Caller) async throws(QueueError) -> Int {
+        let full = await onSharedThreads { await scheduler.fullOwners() }
+        return try stored { () throws(StoreError) in
+            var count = 0
+            for (owner, running) in full.prefix(Self.fullOwnersLimit)
+            where caller.scope == nil || caller.scope == owner {
+                let queued = try store.counts(owner: owner)[.queued] ?? 0
+                count = count.addingClamped(max(0, queued - running))
+            }
+            return count
+        }
+    }
+
+    private static let fullOwnersLimit = 64
 
     /// Returns the disk space used by the caller's downloads or, for an administrator, by those of all users.
     package func storageUse(for caller: Caller) async throws(QueueError) -> StorageUse {

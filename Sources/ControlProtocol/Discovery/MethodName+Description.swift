@@ -14,8 +14,8 @@ extension MethodName {
                 ["ids": [17], "found": []])
         case .taskGet:
             MethodDescription(
-                "Returns a task", returns: "task", .shared(.task), errors: [.unknownTask, .unavailable],
-                example: ["id": 17], Self.exampleTask)
+                "Returns a task with its history", returns: "task", .shared(.detail),
+                errors: [.unknownTask, .unavailable], example: ["id": 17], Self.exampleDetail)
         case .taskList:
             MethodDescription(
                 "Returns a page of tasks, the oldest first", returns: "page",

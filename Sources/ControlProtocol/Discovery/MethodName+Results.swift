@@ -92,7 +92,7 @@ extension MethodName {
 
     // MARK: Examples
 
-    static let exampleTask: RPCValue = [
+    private static let exampleFields: [String: RPCValue] = [
         "id": 17, "kind": "download", "state": "completed", "reason": nil, "phase": nil,
         "url": "https://example.org/a.iso", "path": "/home/u/Downloads/a.iso", "name": "a.iso", "owner": 1000,
         "batch": "nightly", "key": nil, "priority": "normal", "bytesDone": 1_048_576, "bytesTotal": 1_048_576,
@@ -101,6 +101,20 @@ extension MethodName {
         "error": nil, "checksum": nil, "checksumURL": nil, "verified": false, "afterTask": nil,
         "fileState": "present",
     ]
+
+    static let exampleTask = RPCValue.object(exampleFields)
+
+    /// The example with the fields of a task that is asked for alone.
+    static let exampleDetail = RPCValue.object(
+        exampleFields.merging([
+            "history": [
+                [
+                    "startedAt": 1_795_657_516_010, "endedAt": 1_795_657_517_446, "address": "192.0.2.1:443",
+                    "bytes": 1_048_576, "name": 3, "connect": 12, "tls": 30, "firstByte": 45, "httpVersion": "1.1",
+                    "status": 200, "error": nil,
+                ]
+            ], "live": nil, "waitingFor": nil,
+        ]) { $1 })
 
     static let exampleEvent: RPCValue = [
         "sequence": 3, "at": 1_795_657_517_446, "type": "completed", "id": 17, "kind": "download", "batch": "nightly",

@@ -7,6 +7,9 @@ enum SharedSchema: String, CaseIterable {
     case pieceHashes = "PieceHashes"
     case filter = "Filter"
     case task = "Task"
+    case detail = "TaskDetail"
+    case attempt = "Attempt"
+    case live = "LiveTransfer"
     case failure = "Failure"
     case refusal = "Refusal"
     case change = "ChangeResult"
@@ -20,6 +23,9 @@ enum SharedSchema: String, CaseIterable {
         case .pieceHashes: .request(Self.pieceHashesFields)
         case .filter: .request(Self.filterFields)
         case .task: .result(Self.taskFields)
+        case .detail: .result(Self.taskFields + Self.detailFields)
+        case .attempt: .result(Self.attemptFields)
+        case .live: .result(Self.liveFields)
         case .failure: .result(Self.failureFields)
         case .refusal: .result(Self.refusalFields)
         case .change: .result(Self.changeFields)

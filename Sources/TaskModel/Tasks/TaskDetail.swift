@@ -1,20 +1,19 @@
-/// A task as `task.get` reports it: its status, and what is reported for a single task only.
+/// A task as reported to a client that asks for it alone: its status, the history of its attempts, the state of its
+/// transfer, and why it does not run.
 ///
-/// In JSON the fields of the status and those of this type are in one object.
+/// The JSON object has the fields of ``TaskStatus`` and the further ones beside them. Unknown values are `null`.
 public struct TaskDetail: Sendable, Equatable {
     public var status: TaskStatus
-    /// The attempts, oldest first, at most ``maximumAttempts``; `nil` from a daemon that does not report them.
-    public var history: [TaskAttempt]?
-    /// The live values of a running task.
+    /// The last attempts, the oldest first.
+    public var history: [TaskAttempt]
+    /// The state of the transfer; `nil` where the task does not run.
     public var live: LiveTransfer?
-    /// One sentence on why a task that is not running does not run, and what happens next.
+    /// The reason why the task does not run or does not proceed, and what happens next; `nil` where it waits for
+    /// nothing.
     public var waitingFor: String?
 
-    /// The maximum number of attempts in ``history``.
-    public static let maximumAttempts = 20
-
     public init(
-        status: TaskStatus, history: [TaskAttempt]? = nil, live: LiveTransfer? = nil, waitingFor: String? = nil
+        _ status: TaskStatus, history: [TaskAttempt] = [], live: LiveTransfer? = nil, waitingFor: String? = nil
     ) {
         self.status = status
         self.history = history
@@ -24,19 +23,21 @@ public struct TaskDetail: Sendable, Equatable {
 }
 
 extension TaskDetail: Codable {
-    private enum CodingKeys: String, CodingKey { case history, live, waitingFor }
+    private enum CodingKeys: String, CodingKey {
+        case history, live, waitingFor
+    }
 
+    /// Decodes the answer of a daemon. One that is older than this program sends the status alone.
     public init(from decoder: any Decoder) throws {
-        status = try TaskStatus(from: decoder)
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        history = try container.decodeIfPresent([TaskAttempt].self, forKey: .history)
+        status = try TaskStatus(from: decoder)
+        history = try container.decodeIfPresent([TaskAttempt].self, forKey: .history) ?? []
         live = try container.decodeIfPresent(LiveTransfer.self, forKey: .live)
         waitingFor = try container.decodeIfPresent(String.self, forKey: .waitingFor)
     }
 
     public func encode(to encoder: any Encoder) throws {
         try status.encode(to: encoder)
-        // `encode` instead of `encodeIfPresent`, so that no field is ever missing.
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(history, forKey: .history)
         try container.encode(live, forKey: .live)
@@ -44,27 +45,34 @@ extension TaskDetail: Codable {
     }
 }
 
-/// One attempt of a task.
+/// One attempt of a task: from its start, or from its retry within a run, to its end.
+///
+/// The steps are milliseconds from the start of the attempt to the end of the step; a step that did not happen is
+/// `nil`.
 public struct TaskAttempt: Sendable, Equatable {
+    /// The maximum number of attempts that are kept of a task.
+    public static let limit = 20
+
     public var startedAt: Milliseconds
-    /// The end; `nil` for the attempt that runs.
+    /// The end; `nil` while the attempt is under way.
     public var endedAt: Milliseconds?
-    /// The address of the server, such as `192.0.2.1:443` or `[::1]:80`.
+    /// The address of the server or of the proxy, as in `192.0.2.1:443` and `[2001:db8::1]:80`.
     public var address: String?
-    /// The body bytes of this attempt.
+    /// The body bytes that were received or sent.
     public var bytes: Int64
-    /// The milliseconds from the start of the attempt to the end of the name lookup; `nil` if there was none.
+    /// The resolution of the server's name.
     public var name: Int64?
-    /// The milliseconds from the start of the attempt until the connection was established.
+    /// The connection to the server.
     public var connect: Int64?
-    /// The milliseconds from the start of the attempt to the end of the TLS handshake.
+    /// The TLS handshake.
     public var tls: Int64?
-    /// The milliseconds from the start of the attempt to the first byte of the response.
+    /// The arrival of the first byte of the response.
     public var firstByte: Int64?
-    /// The version of HTTP, such as `1.1` or `2`.
+    /// The version of HTTP: `1.0`, `1.1`, `2` or `3`.
     public var httpVersion: String?
-    /// The status of the response.
+    /// The status of the HTTP response.
     public var status: Int?
+    /// The failure; `nil` where the attempt succeeded, was stopped or is under way.
     public var error: TaskFailure?
 
     public init(
@@ -92,6 +100,7 @@ extension TaskAttempt: Codable {
     }
 
     public func encode(to encoder: any Encoder) throws {
+        // `encode` instead of `encodeIfPresent`, so that no field is ever missing.
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(startedAt, forKey: .startedAt)
         try container.encode(endedAt, forKey: .endedAt)
@@ -107,32 +116,35 @@ extension TaskAttempt: Codable {
     }
 }
 
-/// The live values of a running task.
-public struct LiveTransfer: Codable, Sendable, Equatable {
+/// The state of a running task's transfer at one moment.
+public struct LiveTransfer: Sendable, Equatable, Codable {
+    /// The maximum number of segments that are reported.
+    public static let segmentLimit = 512
+
     public var connections: [LiveConnection]
-    /// The ranges of the file that are there: merged, ascending, at most ``maximumSegments``.
+    /// The parts of the file that are there, in ascending order.
     public var segments: [LiveSegment]
+    /// The rate limits that apply to the task.
     public var rateLimits: [LiveRateLimit]
 
-    /// The maximum number of ``segments``; beyond it, neighbours across the smallest gaps are merged.
-    public static let maximumSegments = 512
-
-    public init(connections: [LiveConnection], segments: [LiveSegment], rateLimits: [LiveRateLimit]) {
+    public init(
+        connections: [LiveConnection] = [], segments: [LiveSegment] = [], rateLimits: [LiveRateLimit] = []
+    ) {
         self.connections = connections
         self.segments = segments
         self.rateLimits = rateLimits
     }
 }
 
-/// A connection of a running task.
+/// A connection of a running task, and the part of the file that it brings.
 public struct LiveConnection: Sendable, Equatable {
-    /// The address of the server, such as `192.0.2.1:443` or `[::1]:80`.
+    /// The address of the server or of the proxy, as in `192.0.2.1:443`; `nil` until it is known.
     public var address: String?
-    /// The first offset of its request.
+    /// The offset of the first byte of its request.
     public var first: Int64
-    /// The next offset to be received.
+    /// The offset of the next byte.
     public var next: Int64
-    /// The offset after the last requested one; `nil` if the request has no end.
+    /// The offset behind the last byte that was asked for; `nil` where it is unknown.
     public var end: Int64?
     /// The throughput in bytes per second.
     public var rate: Int64
@@ -147,7 +159,9 @@ public struct LiveConnection: Sendable, Equatable {
 }
 
 extension LiveConnection: Codable {
-    private enum CodingKeys: String, CodingKey { case address, first, next, end, rate }
+    private enum CodingKeys: String, CodingKey {
+        case address, first, next, end, rate
+    }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
@@ -159,21 +173,46 @@ extension LiveConnection: Codable {
     }
 }
 
-/// A range of a file.
-public struct LiveSegment: Codable, Sendable, Equatable {
+/// A part of the file that is there.
+public struct LiveSegment: Sendable, Equatable, Codable {
+    /// The offset of the first byte.
     public var first: Int64
-    /// The offset after the last byte.
+    /// The offset behind the last byte.
     public var end: Int64
 
     public init(first: Int64, end: Int64) {
         self.first = first
         self.end = end
     }
+
+    /// Returns ascending segments, of which as many are merged across the smallest gaps as exceed the limit.
+    public static func merged(_ segments: [LiveSegment], upTo limit: Int = LiveTransfer.segmentLimit) -> [LiveSegment] {
+        let excess = segments.count - max(1, limit)
+        guard excess > 0 else { return segments }
+        let gaps = (1..<segments.count).sorted { one, other in
+            (gap(before: one, in: segments), one) < (gap(before: other, in: segments), other)
+        }
+        let closed = Set(gaps.prefix(excess))
+        var merged: [LiveSegment] = []
+        for (index, segment) in segments.enumerated() {
+            if closed.contains(index), let last = merged.popLast() {
+                merged.append(LiveSegment(first: last.first, end: max(last.end, segment.end)))
+            } else {
+                merged.append(segment)
+            }
+        }
+        return merged
+    }
+
+    private static func gap(before index: Int, in segments: [LiveSegment]) -> Int64 {
+        segments[index].first.subtractingClamped(segments[index - 1].end)
+    }
 }
 
 /// A rate limit that applies to a running task.
-public struct LiveRateLimit: Codable, Sendable, Equatable {
-    public enum Scope: String, Codable, Sendable, CaseIterable {
+public struct LiveRateLimit: Sendable, Equatable, Codable {
+    /// The origin of a rate limit.
+    public enum Scope: String, Sendable, Codable, CaseIterable {
         case task, host, owner, daemon, schedule
     }
 

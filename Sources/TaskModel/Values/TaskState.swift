@@ -56,6 +56,8 @@ public enum TaskReason: String, Codable, Sendable, CaseIterable {
     // Computed on request, never stored.
     /// The host has as many connections as it may have.
     case hostLimit = "host-limit"
+    /// The owner has as many active tasks as the configuration allows.
+    case ownerLimit = "owner-limit"
 
     /// Whether the task needs user action before it can continue, although no user paused it. A client that waits for
     /// such a task can stop waiting.

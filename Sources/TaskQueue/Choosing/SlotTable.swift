@@ -65,6 +65,9 @@ struct SlotTable: Sendable {
         activeTasksPerOwner.map { owners[owner, default: 0] < $0 } ?? true
     }
 
+    /// The owners that have as many running tasks as one may have.
+    var fullOwners: [UInt32] { owners.keys.filter { !hasRoom(for: $0) } }
+
     /// The maximum number of concurrent urgent tasks per owner.
     var urgentPerOwner: Int { max(1, activeTasks / Self.urgentPart) }
 

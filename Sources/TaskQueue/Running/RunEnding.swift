@@ -39,6 +39,12 @@ struct RunEnding: Sendable {
 
     // MARK: What it means
 
+    /// The failure of the last attempt; `nil` where it succeeded or was stopped.
+    var failure: TaskFailure? {
+        guard let error = report.error, error.code != .cancelled else { return nil }
+        return RunOutcomePolicy.failure(error)
+    }
+
     /// Whether the task was not started because its owner's quota is used up.
     ///
     /// - Parameter hasRequest: Whether the run had a request.

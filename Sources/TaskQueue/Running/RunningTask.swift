@@ -12,6 +12,8 @@ final class RunningTask {
     var manager: SessionManager
     var progress: TransferProgress
     let startedAt: Milliseconds
+    /// The time of the start on the clock of the engine's metrics.
+    let began = QueueClock.system.monotonic()
     /// The identity of the source of an upload in progress.
     var source: SourceIdentity?
     /// The digest of the file, as given by a list of digests or a Metalink in this run.
@@ -41,6 +43,13 @@ final class RunningTask {
 
     /// The bytes received or sent over all runs.
     var bytesFetched: Int64 { record.bytesFetched + progress.transferredBytes }
+
+    /// The attempts so far.
+    var attempts: AttemptReport {
+        AttemptReport(
+            startedAt: startedAt, began: began, failed: request?.failedAttempts ?? [],
+            exchanges: request?.task?.metrics.exchanges ?? [], transferred: progress.transferredBytes)
+    }
 
     /// Returns the stored status, updated with the live values.
     func status(over stored: TaskRecord, at monotonic: Milliseconds) -> TaskStatus {

@@ -85,7 +85,10 @@ extension Scheduler {
     ) -> TaskChange {
         let record = task.record
         let neverBegan = ending.neverBegan(hasRequest: task.request != nil)
-        let progress = ending.progress(of: task, neverBegan: neverBegan)
+        var progress = ending.progress(of: task, neverBegan: neverBegan)
+        if !neverBegan {
+            progress.endedAttempts = task.attempts.attempts(endedAt: clock.now(), error: ending.failure)
+        }
         task.lifecycle.set(.init(keptBytes: progress.bytesDone, neverBegan: neverBegan))
         let report = ending.report(of: task, bytesDone: progress.bytesDone)
         let conclusion = RunOutcomePolicy(

@@ -53,6 +53,8 @@ extension Scheduler {
         if let pause = mode.pause {
             status.reason = .scheduled
             status.notBefore = pause.until
+        } else if !chooser.slots.hasRoom(for: record.owner) {
+            status.reason = .ownerLimit
         } else if !blockedHosts.isEmpty, let address = try? TaskAddress(parsing: record.specification.url) {
             let fingerprint = Fingerprint.ofHost(address.hostKey)
             guard blockedHosts.contains(fingerprint) else { return status }
@@ -61,6 +63,36 @@ extension Scheduler {
             if hold > 0 { status.notBefore = clock.now().addingClamped(hold) }
         }
         return status
+    }
+
+    /// Returns why a ready task is not running; `nil` where nothing prevents its start.
+    func obstacle(of record: TaskRecord) -> StartObstacle? {
+        if mode.isStopping { return .end }
+        if let pause = mode.pause { return .schedule(until: pause.until) }
+        guard chooser.slots.hasRoom(for: record.owner) else {
+            return .ownerLimit(settings.activeTasksPerOwner ?? 0)
+        }
+        if let host = (try? TaskAddress(parsing: record.specification.url))?.hostKey {
+            let fingerprint = Fingerprint.ofHost(host)
+            if let held = heldHosts().first(where: { $0.fingerprint == fingerprint }) { return .heldHost(held) }
+            guard chooser.slots.mayStart(fingerprint) else {
+                return .hostConnections(host: host, limit: settings.connections(ofHost: host))
+            }
+        }
+        return chooser.slots.hasRoom ? nil : .slots(settings.activeTasks)
+    }
+
+    /// Returns what is known of a running task besides its status; `nil` where the task is not running.
+    func liveRun(of id: TaskID) -> LiveRun? {
+        guard let task = running[id] else { return nil }
+        return LiveRun(
+            report: task.attempts, request: task.request,
+            storedRanges: task.work.resumeData.flatMap { ResumeData(bytes: $0) }?.ranges ?? ByteRangeSet())
+    }
+
+    /// Returns the owners with as many active tasks as the configuration allows, and the numbers of their active tasks.
+    func fullOwners() -> [(owner: UInt32, running: Int)] {
+        chooser.slots.fullOwners.map { ($0, running.count(of: $0)) }
     }
 
     /// Returns the hosts on hold, those that are free first in front.

@@ -17,6 +17,8 @@ package struct TaskProgress: Sendable, Equatable {
     package var resumeData: [UInt8]?
     /// The checksum found in a list of digests; `nil` keeps the stored value.
     package var foundChecksum: String?
+    /// The attempts that have ended and are not stored yet, in their order.
+    package var endedAttempts: [TaskAttempt] = []
 
     package init(
         bytesDone: Int64, bytesTotal: Int64?, bytesFetched: Int64, path: String? = nil,
@@ -129,7 +131,9 @@ extension Database {
         try run(
             "UPDATE task SET \(TaskProgress.assignments) WHERE id = ?",
             StatementArguments(progress.arguments + [id.rawValue]))
-        if changesCount > 0, let resumeData = progress.resumeData { try setResumeData(of: id, to: resumeData) }
+        guard changesCount > 0 else { return }
+        if let resumeData = progress.resumeData { try setResumeData(of: id, to: resumeData) }
+        try add(progress.endedAttempts, of: id)
     }
 
     fileprivate func conclude(
@@ -156,6 +160,7 @@ extension Database {
             )
         }
         guard let found = found.first else { return }
+        try add(progress.endedAttempts, of: id)
         let resumeData = lifecycle.state == .completed ? nil : progress.resumeData
         if resumeData != nil || found.hasResumeData { try setResumeData(of: id, to: resumeData) }
         if lifecycle.state == .completed {

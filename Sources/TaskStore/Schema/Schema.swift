@@ -23,6 +23,7 @@ enum Schema {
         migrator.registerMigration("v11", foreignKeyChecks: .immediate, migrate: createPastBytes)
         migrator.registerMigration("v12", foreignKeyChecks: .immediate, migrate: createEventFacts)
         migrator.registerMigration("v13", foreignKeyChecks: .immediate, migrate: createWebhooks)
+        migrator.registerMigration("v14", foreignKeyChecks: .immediate, migrate: createAttempts)
         return migrator
     }
 

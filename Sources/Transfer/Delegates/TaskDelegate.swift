@@ -17,6 +17,7 @@ open class TaskDelegate: @unchecked Sendable {
         var error: TransferError?
         var credential: Credential?
         var metrics = TransferMetrics()
+        var failedAttempts: [FailedAttempt] = []
         /// The time at which the request was first resumed, or began anew after its end.
         var began: MonotonicTime?
         /// The time at which the request was completed.
@@ -209,9 +210,21 @@ open class TaskDelegate: @unchecked Sendable {
 
     /// Counts a retry, before another attempt begins.
     ///
-    /// - Parameter generation: the value of ``generation`` when the attempt failed.
+    /// - Parameters:
+    ///   - generation: the value of ``generation`` when the attempt failed.
+    ///   - failed: the attempt that failed.
     /// - Returns: whether the request still wants an attempt.
-    func countRetry(in generation: Int) -> Bool { state.withLock { $0.life.retry(in: generation) } }
+    func countRetry(in generation: Int, after failed: FailedAttempt) -> Bool {
+        state.withLock { state in
+            guard state.life.retry(in: generation) else { return false }
+            if state.failedAttempts.count >= FailedAttempt.limit { state.failedAttempts.removeFirst() }
+            state.failedAttempts.append(failed)
+            return true
+        }
+    }
+
+    /// The attempts that further attempts followed, the last ``FailedAttempt/limit`` of them.
+    var failedAttempts: [FailedAttempt] { state.withLock { $0.failedAttempts } }
 
     /// The number of times that the request began anew after its end. An adapter or a retrier that ignored the
     /// cancellation of an earlier attempt may end in a later one, on which it has no effect.

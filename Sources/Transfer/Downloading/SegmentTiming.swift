@@ -57,6 +57,13 @@ struct SegmentTiming {
         return Double(receivedNow) * 1000 / Double(max(Self.shortestMeasure, now - respondedAt))
     }
 
+    /// The throughput in whole bytes a second: the present one where it is measured, otherwise the mean of the present
+    /// response.
+    func rate(at now: Int64) -> Int64 {
+        let rate = pace.rate > 0 ? pace.rate : meanRate(at: now)
+        return rate > 0 ? Int64(min(rate, 1e15)) : 0
+    }
+
     /// Milliseconds for which the connection can be measured: since its first bytes, before them since the request,
     /// less the time that its source is given to respond.
     func watchedTime(at now: Int64, responseTimeout: Int64) -> Int64 {

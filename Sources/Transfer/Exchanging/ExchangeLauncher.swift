@@ -175,6 +175,12 @@ final class ExchangeLauncher {
         return true
     }
 
+    /// The current exchange; `nil` where there is none.
+    var exchange: Exchange? { exchangeID.flatMap { core.exchange($0) } }
+
+    /// The address and port of the current exchange's connection; `nil` where there is none.
+    var peerAddress: String? { exchange?.easy.peerAddress() }
+
     /// Resumes the current exchange after a pause.
     func unpause() {
         guard let id = exchangeID else { return }

@@ -120,12 +120,21 @@ extension Transaction: ExchangeHandler {
 
     // MARK: The end
 
+    /// The measurements of the exchange under way; `nil` where there is none.
+    var exchangeUnderWay: ExchangeMetrics? {
+        guard isUnderWay, let exchange = launcher.exchange else { return nil }
+        return metrics(of: exchange)
+    }
+
+    private func metrics(of exchange: Exchange) -> ExchangeMetrics {
+        ExchangeMetrics(
+            exchange.easy.timing(), request: request, response: task.response, begunAt: begunAt,
+            lookup: launcher.lookup)
+    }
+
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
         guard isUnderWay else { return }
-        task.core.add(
-            ExchangeMetrics(
-                exchange.easy.timing(), request: request, response: task.response, begunAt: begunAt,
-                lookup: launcher.lookup))
+        task.core.add(metrics(of: exchange))
         var end = TransactionStateMachine.ExchangeEnd(
             cause: TransactionStateMachine.ExchangeEnd.Cause(ending),
             error: launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun))

@@ -1,3 +1,5 @@
+import Curl
+
 extension TransferMetrics: CustomStringConvertible, CustomDebugStringConvertible {
     /// The time in microseconds from the beginning of the first exchange to the end of the last one; `nil` without an
     /// exchange.
@@ -35,10 +37,7 @@ extension ExchangeMetrics: CustomStringConvertible, CustomDebugStringConvertible
     private func text(time: String) -> String {
         var parts = [status.map(String.init) ?? "no response"]
         if let protocolName { parts.append(protocolName) }
-        if let remoteAddress {
-            let host = remoteAddress.contains(":") ? "[\(remoteAddress)]" : remoteAddress
-            parts.append(remotePort.map { "\(host):\($0)" } ?? host)
-        }
+        if let peerAddress { parts.append(peerAddress) }
         if isReusedConnection { parts.append("reused connection") }
         if isFromCache { parts.append("from the cache") }
         return ReadableText.line("\(url): \((parts + [time]).joined(separator: ", "))")

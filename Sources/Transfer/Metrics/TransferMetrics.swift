@@ -56,6 +56,9 @@ public struct ExchangeMetrics: Sendable {
     /// step. If the server was asked to revalidate the stored response, that request is a separate exchange.
     public let isFromCache: Bool
 
+    /// The address and port of the server or of the proxy, as in `192.0.2.1:443` and `[2001:db8::1]:80`.
+    public var peerAddress: String? { remoteAddress.map { PeerAddress.text($0, port: remotePort) } }
+
     /// The request's URL without user, password and query values.
     public var url: String { URLRedaction.redact(asked) }
 

@@ -64,6 +64,12 @@ final class RemoteExchange: ExchangeHandler {
     /// Ends a pause. Must not be called within libcurl's callbacks.
     func resume(after reason: RemotePause) { perform(machine.resume(after: reason)) }
 
+    /// The address and port of the current connection; `nil` where there is none.
+    var peerAddress: String? {
+        guard let id = connection.exchangeID, let exchange = core.exchange(id) else { return nil }
+        return exchange.easy.peerAddress()
+    }
+
     // MARK: Actions
 
     private func perform(_ action: RemoteExchangeAction) {

@@ -27,12 +27,13 @@ extension RemoteExchangeClient {
 }
 
 /// A run that uses a ``RemoteExchange``.
-protocol RemoteRun: LoopRun {
+protocol RemoteRun: PeerRun {
     var exchange: RemoteExchange { get }
 }
 
 extension RemoteRun {
     func cancel() { exchange.cancel() }
     func suspend() { exchange.suspend() }
+    var peerAddress: String? { exchange.peerAddress }
     func resume() { exchange.resume(after: .suspended) }
 }

@@ -18,6 +18,7 @@ final class FailedRun: DownloadTaskRun, StreamTaskRun {
     func resume() {}
     func confirm(_ count: Int64, of generation: String) {}
     func flushGathered() {}
+    func snapshot() -> DownloadSnapshot { DownloadSnapshot(connections: [], ranges: ByteRangeSet()) }
     func mayBorrow(at origin: String) {}
     func routesDidChange() {}
 

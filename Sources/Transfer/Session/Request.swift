@@ -1,3 +1,4 @@
+import Curl
 import FoundationEssentials
 import HTTPTypes
 import Synchronization
@@ -86,6 +87,8 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     public var retryCount: Int { delegate.retryCount }
     /// The metrics of all attempts.
     public var metrics: TransferMetrics { delegate.metrics }
+    /// The attempts that further attempts followed, the oldest first: the last 32 of them.
+    public var failedAttempts: [FailedAttempt] { delegate.failedAttempts }
     /// Whether ``cancel()`` was called. The request may have completed before that.
     public var isCancelled: Bool {
         delegate.isCancelled && !deadline.isExpired && own.withLock { $0.failure == nil }
@@ -301,6 +304,7 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
     }
 
     private func tryAgain(after error: TransferError, asking retrier: any RequestRetrier, in generation: Int) async {
+        let ended = MonotonicTime.now().nanoseconds
         let decision = await retrier.retry(self, after: error)
         guard delegate.generation == generation else { return }
         switch decision {
@@ -310,7 +314,10 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
             delegate.setWaiting()
             if milliseconds > 0 { await CancellableSleep.sleep(milliseconds) }
             guard session.isOpen else { return fail(error) }
-            guard delegate.countRetry(in: generation) else { return }
+            let failed = FailedAttempt(
+                error: error, metrics: task?.metrics ?? TransferMetrics(),
+                transferredBytes: mainProgress.transferredBytes, ended: ended)
+            guard delegate.countRetry(in: generation, after: failed) else { return }
             session.request(self, willRetryAfter: error)
             startAttempt()
         }

@@ -17,6 +17,8 @@ protocol DownloadTaskRun: LoopRun {
     func confirm(_ count: Int64, of generation: String)
     /// Writes the bytes that are gathered in memory for a large write to the part file.
     func flushGathered()
+    /// Returns the connections and the written bytes.
+    func snapshot() -> DownloadSnapshot
     /// Notifies the run that the connection limit of `origin` has room.
     func mayBorrow(at origin: String)
 }

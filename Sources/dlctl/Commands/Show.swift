@@ -1,13 +1,15 @@
 import ArgumentParser
 import ControlClient
 import ControlProtocol
+import Glibc
 import TaskModel
 
 struct Show: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Shows all details of tasks.",
         discussion: """
-            With --json, the output is an object for one id and an array for several.
+            Below the details stand the connections of a running task, and the last
+            attempts with the times of their steps. With --json, the output is an object for one id and an array for several.
 
             EXAMPLES:
               dlctl show 7
@@ -26,10 +28,10 @@ struct Show: DaemonCommand {
     func perform(_ context: Context) throws {
         let ids = arguments.ids
         let client = try context.connect()
-        var tasks: [TaskStatus] = []
+        var tasks: [TaskDetail] = []
         var unknown: [TaskID] = []
         for id in ids {
-            if let task = try client.taskIfKnown(id) { tasks.append(task) } else { unknown.append(id) }
+            if let task = try client.detailIfKnown(id) { tasks.append(task) } else { unknown.append(id) }
         }
         if context.json {
             if ids.count > 1 {
@@ -38,9 +40,11 @@ struct Show: DaemonCommand {
                 context.output.json(task)
             }
         } else {
+            let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
+            let style = Terminal.style(Environment.variables)
             for (index, task) in tasks.enumerated() {
                 if index > 0 { context.output.line("") }
-                for line in Self.lines(task, now: Clock.now()) { context.output.line(line) }
+                for line in Self.lines(task, now: Clock.now(), width: width, style: style) { context.output.line(line) }
             }
         }
         for id in unknown { context.report(.unknown(id)) }
@@ -48,20 +52,58 @@ struct Show: DaemonCommand {
         if !unknown.isEmpty { throw ExitStatus.failed }
     }
 
+    /// Returns the facts of the task, its connections and its attempts.
+    ///
+    /// - Parameter width: the width of the terminal; `nil` to cut nothing off.
+    static func lines(
+        _ detail: TaskDetail, now: Milliseconds, width: Int?, style: Terminal.Style
+    ) -> [String] {
+        let task = detail.status
+        let map = SegmentMap(width: min(Self.mapWidth, max(16, (width ?? 80) - 20)), style: style)
+        var lines = lines(
+            task, now: now, why: detail.waitingFor, limits: detail.live.flatMap { limits($0.rateLimits) },
+            map: detail.live.flatMap { live in task.bytesTotal.flatMap { map.line(live.segments, total: $0) } })
+        let inner = width.map { max(1, $0 - 2) }
+        let connections = detail.live?.connections ?? []
+        if !connections.isEmpty {
+            lines += [""] + AttemptTable.lines(connections, width: inner).map { "  " + $0 }
+        }
+        if !detail.history.isEmpty {
+            let isCompleted = task.state == .completed
+            lines += [""]
+            lines += AttemptTable.lines(detail.history, isCompleted: isCompleted, now: now, width: inner)
+                .map { "  " + $0 }
+        }
+        return lines
+    }
+
+    private static let mapWidth = 60
+
+    /// Returns the rate limits, such as `500 KiB/s (task), 2.0 MiB/s (daemon)`; `nil` if there are none.
+    private static func limits(_ limits: [LiveRateLimit]) -> String? {
+        if limits.isEmpty { return nil }
+        return limits.map { "\(Describe.rate($0.rate)) (\($0.scope.rawValue))" }.joined(separator: ", ")
+    }
+
     /// Returns a title, then one line for each fact. Unknown facts are omitted.
-    static func lines(_ task: TaskStatus, now: Milliseconds) -> [String] {
+    static func lines(
+        _ task: TaskStatus, now: Milliseconds, why: String? = nil, limits: String? = nil, map: String? = nil
+    ) -> [String] {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
+            ("why", why),
             ("url", task.url),
             (task.kind == .upload ? "source" : "path", task.path.map { $0 + location(task) }),
             ("progress", progress(task)),
+            ("map", map),
             ("rate", task.state == .active ? task.rate.map { Describe.rate($0) } : nil),
+            ("rate limits", limits),
             ("time left", task.state == .active ? task.eta.map { Describe.span(milliseconds: $0 * 1000) } : nil),
             ("connections", task.connections > 0 ? "\(task.connections)" : nil),
             ("attempts", "\(task.attempts)"),
             ("not before", task.notBefore.map { Clock.local($0) }),
             ("error", task.error.map { "\($0.code): \($0.message)" }),
-            ("to do", Describe.remedy(task)),
+            ("to do", why == nil ? Describe.remedy(task) : nil),
             ("checksum", task.checksum.map { $0 + (task.verified ? " (verified)" : "") }),
             ("checksum list", task.checksumURL),
             ("after task", task.afterTask.map { "\($0)" }),

@@ -49,6 +49,7 @@ struct Waiting {
         case .hostLimit:
             // A host that refused too often, or requested a delay, is not contacted for a while.
             return delay(now).map { "host is on hold, next try\($0)" } ?? "waits for a free connection to its host"
+        case .ownerLimit: return "owner's limit of active tasks"
         case .retry:
             let cause = error.map { Cause.phrase($0) } ?? "failed"
             let next = attempts.map { Self.ordinal($0 + 1) } ?? "next"

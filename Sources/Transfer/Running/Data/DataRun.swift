@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// The execution of a data or upload task on its loop.
-final class DataRun: LoopRun, TransactionClient {
+final class DataRun: PeerRun, TransactionClient {
     private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DataTask
     private let session: any TaskSession
@@ -154,6 +154,8 @@ final class DataRun: LoopRun, TransactionClient {
         if case .cache(let response) = decision { caching.keep(response, of: head) }
         complete(nil)
     }
+
+    var peerAddress: String? { transaction.launcher.peerAddress }
 
     func suspend() { transaction.pause(.suspended) }
 

@@ -13,6 +13,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
     private let writer: BodyWriter
     private var machine: RemoteDownloadStateMachine
     private var destination: FileDestination?
+    /// The offset from which the file was last requested.
+    private var requestedOffset: Int64 = 0
 
     init(task: DownloadTask, file: RemoteFile, core: LoopCore) {
         self.task = task
@@ -45,6 +47,13 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
         file.confirm(count, of: generation)
         if !file.isAhead { exchange.resume(after: .checkpoint) }
         checkInvariants()
+    }
+
+    func snapshot() -> DownloadSnapshot {
+        let connection = DownloadSnapshot.Connection(
+            address: peerAddress, first: requestedOffset, next: max(requestedOffset, writer.position),
+            end: file.version.total, rate: 0)
+        return DownloadSnapshot(connections: machine.isEnded ? [] : [connection], ranges: file.written)
     }
 
     /// Does nothing: the run has one connection.
@@ -83,6 +92,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
                 perform(machine.offsetFound(offset))
             case .request(let offset, let reason):
                 if let reason { dropPart(reason) }
+                requestedOffset = offset
                 exchange.begin(RemoteStep(work: .fetch(from: offset), path: remote.path))
             case .beginEmpty(let plan, let ending):
                 try begin(plan)

@@ -1,0 +1,65 @@
+import GRDB
+package import TaskModel
+
+extension TaskStore {
+    /// Returns the last attempts of a task, the oldest first, at most ``TaskAttempt/limit``.
+    package func attempts(of id: TaskID) throws(StoreError) -> [TaskAttempt] {
+        try read { database in
+            try database.rows(
+                "SELECT \(TaskAttempt.columns) FROM task_attempt WHERE task_id = ? ORDER BY number DESC LIMIT ?",
+                [id.rawValue, TaskAttempt.limit], TaskAttempt.init
+            ).reversed()
+        }
+    }
+}
+
+extension TaskAttempt {
+    fileprivate static let columns = """
+        started_at, ended_at, address, bytes, name, connect, tls, first_byte, http_version, status, error_code,
+        error_message, http_status
+        """
+
+    /// The maximum length of an error message in characters. A longer one is cut.
+    static let longestMessage = 500
+
+    fileprivate init(_ row: RowReader) throws(StoreError) {
+        self.init(
+            startedAt: try row.integer(0), endedAt: try row.integerOrNil(1), address: try row.textOrNil(2),
+            bytes: try row.integer(3), name: try row.integerOrNil(4), connect: try row.integerOrNil(5),
+            tls: try row.integerOrNil(6), firstByte: try row.integerOrNil(7), httpVersion: try row.textOrNil(8),
+            status: try row.integerOrNil(9).flatMap { Int(exactly: $0) }, error: try row.failure(10))
+    }
+
+    fileprivate var arguments: [(any DatabaseValueConvertible)?] {
+        var error = error
+        if let message = error?.message, message.utf8.count > Self.longestMessage {
+            error?.message = message.prefix(Self.longestMessage - 1) + "…"
+        }
+        return [startedAt, endedAt, address, bytes, name, connect, tls, firstByte, httpVersion, status]
+            + error.arguments
+    }
+}
+
+extension Database {
+    /// Adds the attempts of an existing task, and removes those that are no longer kept.
+    func add(_ attempts: [TaskAttempt], of id: TaskID) throws {
+        var isFull = false
+        for attempt in attempts {
+            let numbers = try rows(
+                """
+                INSERT INTO task_attempt (task_id, number, \(TaskAttempt.columns))
+                VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM task_attempt WHERE task_id = ?1), ?2, ?3, ?4, ?5,
+                    ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                RETURNING number
+                """, StatementArguments([id.rawValue] + attempt.arguments)
+            ) { try $0.integer(0) }
+            if let number = numbers.first, number > TaskAttempt.limit { isFull = true }
+        }
+        guard isFull else { return }
+        try run(
+            """
+            DELETE FROM task_attempt WHERE task_id = ?1
+                AND number <= (SELECT max(number) FROM task_attempt WHERE task_id = ?1) - ?2
+            """, [id.rawValue, TaskAttempt.limit])
+    }
+}

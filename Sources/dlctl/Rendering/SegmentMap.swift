@@ -1,0 +1,43 @@
+import TaskModel
+
+/// A map of a file in one line of characters: the parts that are there, those that are there partly, and the gaps.
+struct SegmentMap {
+    var width: Int
+    var style: Terminal.Style
+
+    /// Returns the map.
+    ///
+    /// - Parameters:
+    ///   - segments: the parts that are there, in ascending order.
+    ///   - total: the size of the file.
+    /// - Returns: `nil` for an empty file.
+    func line(_ segments: [LiveSegment], total: Int64) -> String? {
+        guard total > 0, width > 0 else { return nil }
+        let marks = style.unicode ? (full: "█", part: "▒", none: "░") : (full: "#", part: "+", none: ".")
+        var line = ""
+        var index = 0
+        for cell in 0..<width {
+            let bounds = (first: Self.offset(cell, of: width, total), end: Self.offset(cell + 1, of: width, total))
+            while index < segments.count, segments[index].end <= bounds.first { index += 1 }
+            var present: Int64 = 0
+            for segment in segments[index...] {
+                guard segment.first < bounds.end else { break }
+                present += max(0, min(segment.end, bounds.end) - max(segment.first, bounds.first))
+            }
+            // A file with fewer bytes than cells repeats its bytes.
+            if bounds.first == bounds.end {
+                let isThere = segments.contains { $0.first <= bounds.first && bounds.first < $0.end }
+                line += isThere ? marks.full : marks.none
+            } else {
+                line += present == 0 ? marks.none : present == bounds.end - bounds.first ? marks.full : marks.part
+            }
+        }
+        return line
+    }
+
+    /// Returns the offset at which a cell begins.
+    private static func offset(_ cell: Int, of cells: Int, _ total: Int64) -> Int64 {
+        let (share, rest) = total.quotientAndRemainder(dividingBy: Int64(cells))
+        return share * Int64(cell) + rest * Int64(cell) / Int64(cells)
+    }
+}

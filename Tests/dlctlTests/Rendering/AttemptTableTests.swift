@@ -1,0 +1,73 @@
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+@Suite("The attempts and connections of a task in show")
+struct AttemptTableTests {
+    private let plain = Terminal.Style(colour: false, unicode: false)
+
+    private func lines(_ detail: TaskDetail, width: Int? = 80) -> [String] {
+        Show.lines(detail, now: 100_000, width: width, style: plain)
+    }
+
+    private let attempts = [
+        TaskAttempt(
+            startedAt: 1_000, endedAt: 1_840, address: "192.0.2.1:443", name: 3, connect: 15, tls: 48, firstByte: 95,
+            httpVersion: "1.1", status: 503, error: TaskFailure(code: .http(503), message: "the server replied 503")),
+        TaskAttempt(
+            startedAt: 2_000, endedAt: 16_500, address: "[2001:db8::1234:5678:9abc]:65535", bytes: 57 << 20,
+            firstByte: 12_300, status: 200),
+    ]
+
+    @Test("no line is wider than the terminal, and the newest attempt comes last")
+    func width() throws {
+        let detail = TaskDetail(sampleTask(7, .completed), history: attempts)
+        let lines = lines(detail)
+        #expect(lines.allSatisfy { DisplayWidth.of($0) <= 80 }, "\(lines)")
+        let header = try #require(lines.firstIndex { $0.hasPrefix("  attempt ") })
+        #expect(lines[header].contains("took") && lines[header].contains("tls"))
+        #expect(lines[header + 1].contains("840ms") && lines[header + 1].hasSuffix("http-503"))
+        #expect(lines[header + 2].contains("57.0 MiB") && lines[header + 2].hasSuffix("completed"))
+        #expect(lines[header + 2].contains("14s") && lines[header + 2].contains("12s"))
+        let narrow = Show.lines(detail, now: 100_000, width: 40, style: plain).suffix(2)
+        #expect(narrow.allSatisfy { DisplayWidth.of($0) <= 40 }, "\(narrow)")
+    }
+
+    @Test("an attempt that was stopped and one that goes on say so")
+    func results() {
+        var history = attempts
+        history.append(TaskAttempt(startedAt: 20_000))
+        let lines = lines(TaskDetail(sampleTask(7, .active), history: history), width: nil)
+        #expect(lines.suffix(2).map { $0.split(separator: " ").last } == ["stopped", "running"])
+    }
+
+    @Test("the connections, the map and the limits of a running task are shown, and why another one does not run")
+    func live() {
+        let live = LiveTransfer(
+            connections: [
+                LiveConnection(address: "192.0.2.1:443", first: 1 << 20, next: 3 << 20, end: 4 << 20, rate: 2_048)
+            ],
+            segments: [LiveSegment(first: 0, end: 50)],
+            rateLimits: [.init(scope: .task, rate: 512_000), .init(scope: .schedule, rate: 1 << 20)])
+        let lines = lines(TaskDetail(sampleTask(7, .active, of: 100), live: live))
+        #expect(lines.contains { $0.hasPrefix("  map ") && $0.contains("##..") })
+        #expect(lines.contains { $0.hasSuffix("500 KiB/s (task), 1.0 MiB/s (schedule)") })
+        #expect(lines.contains { $0.hasPrefix("  192.0.2.1:443 ") && $0.contains("2.0 MiB") && $0.hasSuffix("2.0 KiB/s") })
+        let paused = TaskDetail(sampleTask(7, .paused, reason: .auth), waitingFor: "the server refuses access")
+        let words = self.lines(paused)
+        #expect(words.contains { $0.hasPrefix("  why ") && $0.hasSuffix("the server refuses access") })
+        #expect(!words.contains { $0.hasPrefix("  to do") })
+    }
+
+    @Test("what a daemon sends cannot control the terminal")
+    func escapes() {
+        let attempt = TaskAttempt(
+            startedAt: 0, address: "\u{1B}[2J", error: TaskFailure(code: ErrorCode(rawValue: "\u{1B}]0;x"), message: ""))
+        let detail = TaskDetail(
+            sampleTask(), history: [attempt],
+            live: LiveTransfer(connections: [.init(address: "\u{1B}c", first: 0, next: 0, end: nil, rate: 0)]),
+            waitingFor: "\u{1B}[1m")
+        #expect(!lines(detail).joined().contains("\u{1B}"))
+    }
+}
