@@ -7,6 +7,8 @@ import Transfer
 final class SessionMaker: Sendable {
     /// The rate limiters that all sessions share.
     let limiters = (download: RateLimiter(), upload: RateLimiter())
+    /// The limit on requests per second that all sessions share.
+    private let requestPacer = RequestPacer()
     /// The number of transfers in all sessions that stood still without cause and were restarted; see
     /// `Session.internalFaults`.
     let internalFaults = Atomic<Int>(0)
@@ -42,7 +44,10 @@ final class SessionMaker: Sendable {
             && before.caFile == changed.caFile
             && former.connectionsPerHost == settings.connectionsPerHost
             && former.hostConnections == settings.hostConnections && former.httpVersions == settings.httpVersions
-        if isSame { return nil }
+        if isSame {
+            requestPacer.rates = settings.hostRequestRates
+            return nil
+        }
         let manager = try make(settings, changed)
         base.withLock { $0 = changed }
         return manager
@@ -74,9 +79,11 @@ final class SessionMaker: Sendable {
         session.downloadLimiter = limiters.download
         session.uploadLimiter = limiters.upload
         session.hostRates = settings.hostRates
+        session.requestPacer = requestPacer
         session.checkpointInterval = CheckpointQueue.bytes
         session.checkpointLimit = CheckpointQueue.mostBytesAhead
         let manager = try SessionManager(configuration: session, startRequestsImmediately: false)
+        requestPacer.rates = settings.hostRequestRates
         manager.adapter = AgentAdapter(agent: agent)
         manager.retrier = InterruptionRetrier(policy: settings.retry)
         manager.delegate.sessionDidFindFault = { [weak self, logger] description in

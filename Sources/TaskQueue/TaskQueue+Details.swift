@@ -23,6 +23,7 @@ extension TaskQueue {
             detail.live = await live(&run, record, status)
             let attempts = run.report.attempts(endedAt: nil, error: nil)
             detail.history = Self.joined(detail.history, attempts)
+            detail.waitingFor = waitForTurn(run)
         } else if status.state != .active {
             detail.waitingFor = try await waitingFor(record, caller)
         }
@@ -79,6 +80,16 @@ extension TaskQueue {
         let source = isDownload ? inForce.downloadSource : inForce.uploadSource
         add(source == .schedule ? .schedule : .daemon, isDownload ? inForce.download : inForce.upload)
         return limits
+    }
+
+    /// Returns the sentence for a running task whose requests wait for their turn; `nil` where none does.
+    private func waitForTurn(_ run: LiveRun) -> String? {
+        guard let request = run.request, request.mainProgress.awaitsTurn || request.progress.awaitsTurn,
+            let url = request.request?.url, let host = (try? TaskAddress(parsing: url))?.hostKey,
+            let rate = settings.hostRequestRates.value(forOrigin: host)
+        else { return nil }
+        let number = rate == rate.rounded() ? "\(Int(rate))" : "\(rate)"
+        return "waits for its turn: \(host) gets at most \(number) requests a second (requests-per-second)"
     }
 
     // MARK: Tasks that do not run

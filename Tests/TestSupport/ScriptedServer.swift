@@ -10,6 +10,8 @@ package final class ScriptedServer: Sendable {
         /// The header fields in the order of arrival, with names in lower case.
         package let headers: [(name: String, value: String)]
         package let body: [UInt8]
+        /// The time at which the request had arrived.
+        package let at = ContinuousClock.now
         /// The number of the connection that carried the request, from 1.
         package fileprivate(set) var connection = 0
 

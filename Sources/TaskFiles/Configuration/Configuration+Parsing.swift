@@ -150,6 +150,7 @@ extension Configuration {
                 case "connections": host.connections = value.integer(in: Bound.connectionsPerHost)
                 case "download-rate": host.downloadRate = value.rate()
                 case "upload-rate": host.uploadRate = value.rate()
+                case "requests-per-second": host.requestsPerSecond = value.number(in: Bound.requestsPerSecond)
                 default: host.httpVersion = value.word()
                 }
             }

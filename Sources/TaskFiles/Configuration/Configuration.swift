@@ -163,15 +163,18 @@ package struct Configuration: Sendable, Equatable {
         package var downloadRate: Int64?
         /// The limit for all data sent to the host, in bytes per second.
         package var uploadRate: Int64?
+        /// The maximum number of requests that are sent to the host per second.
+        package var requestsPerSecond: Double?
 
         package init(
             connections: Int? = nil, httpVersion: HTTPVersion? = nil, downloadRate: Int64? = nil,
-            uploadRate: Int64? = nil
+            uploadRate: Int64? = nil, requestsPerSecond: Double? = nil
         ) {
             self.connections = connections
             self.httpVersion = httpVersion
             self.downloadRate = downloadRate
             self.uploadRate = uploadRate
+            self.requestsPerSecond = requestsPerSecond
         }
     }
 
@@ -219,6 +222,7 @@ package struct Configuration: Sendable, Equatable {
     package enum Bound {
         package static let activeTasks = 1...10_000
         package static let connectionsPerHost = 1...10_000
+        static let requestsPerSecond = 0.0001...10_000.0
         /// The maximum number of patterns in ``hosts``.
         package static let hosts = 10_000
         /// The maximum number of directories in ``watch``; each takes a thread and a kernel descriptor.

@@ -81,6 +81,16 @@ struct YAMLValue {
         }
     }
 
+    /// Returns a decimal number without an exponent.
+    func number(in range: ClosedRange<Double>) -> Double? {
+        func text(_ number: Double) -> String { number == number.rounded() ? "\(Int(number))" : "\(number)" }
+        return parse("a number from \(text(range.lowerBound)) to \(text(range.upperBound)), such as 0.5 or 20") {
+            text in
+            guard text.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") }) else { return nil }
+            return Double(text).flatMap { range.contains($0) ? $0 : nil }
+        }
+    }
+
     func connectionCount() -> ConnectionCount? {
         parse(ConnectionCount.expectation) { ConnectionCount($0) }
     }

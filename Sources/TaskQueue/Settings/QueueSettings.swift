@@ -33,6 +33,8 @@ package struct QueueSettings: Sendable, Equatable {
     package var rates: TransferRates
     /// The additional rate limits of individual hosts, within ``rates``.
     package var hostRates: HostTable<TransferRates>
+    /// The limits on requests per second of individual hosts.
+    package var hostRequestRates: HostTable<Double>
     package var schedule: Schedule
     /// The retention time of ended tasks, in milliseconds.
     package var historyAge: Milliseconds
@@ -90,6 +92,7 @@ package struct QueueSettings: Sendable, Equatable {
                 let rates = TransferRates(download: host.downloadRate, upload: host.uploadRate)
                 return rates == TransferRates() ? nil : rates
             })
+        hostRequestRates = HostTable(configuration.hosts.compactMapValues(\.requestsPerSecond))
         schedule = configuration.schedule
         historyAge = configuration.history.age
         historyCount = configuration.history.count

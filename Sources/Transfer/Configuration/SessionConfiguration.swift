@@ -71,6 +71,11 @@ public struct SessionConfiguration: Sendable {
         get { fields.value.hostRates }
         _modify { yield &fields.value.hostRates }
     }
+    /// The limit on the requests per second by host. Several sessions may share it; `nil` for no limit.
+    public var requestPacer: RequestPacer? {
+        get { fields.value.requestPacer }
+        _modify { yield &fields.value.requestPacer }
+    }
     /// The time-out in milliseconds for name resolution, connection and TLS together. For 0 or less, libcurl's default
     /// of five minutes applies.
     public var connectTimeout: Int64 {
@@ -198,6 +203,7 @@ public struct SessionConfiguration: Sendable {
         var downloadLimiter: RateLimiter?
         var uploadLimiter: RateLimiter?
         var hostRates = HostTable<TransferRates>()
+        var requestPacer: RequestPacer?
         var connectTimeout: Int64 = 30_000
         var stallTimeout: Int64 = 60_000
         var proxy: String?

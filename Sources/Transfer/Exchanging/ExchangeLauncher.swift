@@ -20,6 +20,8 @@ final class ExchangeLauncher {
         var receiveBuffer = Int.max
         /// See ``RequestOptions/isAuthorized``.
         var isAuthorized = false
+        /// Whether the exchange is for a further connection of a download.
+        var isFurther = false
         var trust: TrustOptions
     }
 
@@ -35,6 +37,8 @@ final class ExchangeLauncher {
     private var proceed: ((Resolver.Answer?) -> Void)?
     /// The pending query to the resolver.
     private var question: Resolver.Question?
+    /// The wait of the request for its turn at its host.
+    private var turn: RequestTurn?
     private var exchangeID: Int?
     /// The URL of the latest exchange.
     private var url: CurlURL?
@@ -45,6 +49,8 @@ final class ExchangeLauncher {
     private var launchedAt = MonotonicTime.now()
     /// The duration of the latest exchange's name resolution in microseconds; `nil` if the addresses were known.
     private(set) var lookup: Int64?
+    /// The duration of the latest exchange's wait for its turn in microseconds.
+    private(set) var turnWait: Int64 = 0
 
     /// Creates a launcher.
     init(core: LoopCore, task: any LoopTask) {
@@ -61,6 +67,7 @@ final class ExchangeLauncher {
         attempt += 1
         url = plan.url
         lookup = nil
+        turnWait = 0
         launchedAt = .now()
         evaluator = AddressEvaluator(session.configuration, plan.request)
         do throws(TransferError) {
@@ -83,8 +90,18 @@ final class ExchangeLauncher {
             }
             try route.found(known)
         }
-        start(plan, route, handler, failed)
+        // Name resolution takes a varying time, so the turn is taken after it.
+        turn = RequestTurn.wait(at: plan.url.origin, isFurther: plan.isFurther, of: task, on: core) {
+            [unowned self] in
+            turnWait = turn?.waited ?? 0
+            turn = nil
+            start(plan, route, handler, failed)
+        }
+        if turn == nil { start(plan, route, handler, failed) }
     }
+
+    /// Whether the request waits for its turn at its host.
+    var awaitsTurn: Bool { turn != nil }
 
     private func ask(
         for host: String, on route: RouteLookup, _ plan: Plan, _ handler: any ExchangeHandler,
@@ -161,7 +178,7 @@ final class ExchangeLauncher {
     /// Checks whether the exchange may connect to an address.
     func allows(_ address: UnsafeRawBufferPointer) -> Bool { evaluator.allows(address) }
 
-    /// Cancels the current lookup or exchange.
+    /// Cancels the current lookup, wait or exchange.
     ///
     /// - Returns: whether an exchange was cancelled; its handler has then been notified.
     func cancel() -> Bool {
@@ -170,6 +187,8 @@ final class ExchangeLauncher {
         question = nil
         if let timer { core.cancelTimer(timer) }
         timer = nil
+        turn?.stop()
+        turn = nil
         guard let id = exchangeID, core.exchange(id) != nil else { return false }
         core.cancel(id)
         return true

@@ -129,7 +129,7 @@ extension Transaction: ExchangeHandler {
     private func metrics(of exchange: Exchange) -> ExchangeMetrics {
         ExchangeMetrics(
             exchange.easy.timing(), request: request, response: task.response, begunAt: begunAt,
-            lookup: launcher.lookup)
+            lookup: launcher.lookup, turnWait: launcher.turnWait)
     }
 
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {

@@ -25,10 +25,10 @@ extension Transaction {
         return true
     }
 
-    /// Returns whether a local condition limits the throughput: an exhausted rate limit, a slow disk or reader, a
-    /// pending decision, or a suspension.
+    /// Returns whether a local condition limits the throughput: an exhausted rate limit, a wait for the request's turn, a
+    /// slow disk or reader, a pending decision, or a suspension.
     func isHeldBack(now: MonotonicTime) -> Bool {
-        !pauses.subtracting(.rate).isEmpty || incoming?.isAtLimit(now: now) ?? false
+        launcher.awaitsTurn || !pauses.subtracting(.rate).isEmpty || incoming?.isAtLimit(now: now) ?? false
     }
 
     private func rest(_ milliseconds: Int64) {

@@ -232,7 +232,8 @@ final class Transaction {
             let plan = ExchangeLauncher.Plan(
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
                 hasOwnConnection: machine.connection.needsOwn,
-                receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, isAuthorized: isAuthorized, trust: trust)
+                receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, isAuthorized: isAuthorized,
+                isFurther: isQuiet, trust: trust)
             guard let stub = session.configuration.transportStub else { return launch(plan) }
             beginStubbedExchange(plan, with: stub)
         } catch {

@@ -80,11 +80,11 @@ public struct ExchangeMetrics: Sendable {
 
     init(
         _ timing: ExchangeTiming, request: TransferRequest, response: ResponseHead?, begunAt: MonotonicTime,
-        lookup: Int64?
+        lookup: Int64?, turnWait: Int64 = 0
     ) {
         asked = request.url
         began = begunAt.nanoseconds
-        let waited = lookup ?? 0
+        let waited = (lookup ?? 0) + turnWait
         func moment(_ value: Int64) -> Int64? { value > 0 ? value + waited : nil }
         let isReused = timing.connections == 0
         timeline = Timeline(

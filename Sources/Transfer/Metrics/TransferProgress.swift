@@ -12,6 +12,7 @@ public final class TransferProgress: Sendable {
     private let inUse = Atomic<Int>(0)
     private let currentPhase = Atomic<Int>(0)
     private let heldBack = Atomic<Bool>(false)
+    private let turns = Atomic<Int>(0)
     /// Whether a reader waits for a change.
     private let isAwaited = Atomic<Bool>(false)
 
@@ -57,8 +58,14 @@ public final class TransferProgress: Sendable {
     public var connections: Int { inUse.load(ordering: .relaxed) }
     /// The activity of the request.
     public var phase: Phase { Phase(rawValue: currentPhase.load(ordering: .relaxed)) ?? .connecting }
-    /// Whether the transfer pauses because a rate limit is used up.
-    public var isHeldBack: Bool { heldBack.load(ordering: .relaxed) }
+    /// Whether the transfer pauses because a rate limit is used up, or because its request waits for its turn.
+    public var isHeldBack: Bool { heldBack.load(ordering: .relaxed) || awaitsTurn }
+    /// Whether every connection waits for the turn of its next request at its host; see
+    /// ``SessionConfiguration/requestPacer``.
+    public var awaitsTurn: Bool {
+        let turns = turns.load(ordering: .relaxed)
+        return turns > 0 && turns >= connections
+    }
     /// The completed fraction, from 0 to 1; `nil` if the total is unknown.
     public var fractionCompleted: Double? { snapshot.fractionCompleted }
 
@@ -100,6 +107,9 @@ public final class TransferProgress: Sendable {
     }
 
     func setHeldBack(_ isHeldBack: Bool) { heldBack.store(isHeldBack, ordering: .relaxed) }
+
+    /// Counts requests that wait for their turn. Called on any thread.
+    func addAwaitedTurns(_ count: Int) { turns.wrappingAdd(count, ordering: .relaxed) }
 
     func setConnections(_ count: Int) { inUse.store(count, ordering: .relaxed) }
 

@@ -22,6 +22,8 @@ final class RemoteExchange: ExchangeHandler {
     private var machine: RemoteExchangeStateMachine
     private var connection: Connection
     private var resolution: RouteResolution?
+    /// The wait of the next connection for its turn at its host.
+    private var turn: RequestTurn?
     private var incoming: RateLimitGate
     private var outgoing: RateLimitGate
 
@@ -81,7 +83,7 @@ final class RemoteExchange: ExchangeHandler {
             } catch {
                 perform(machine.failed(error))
             }
-        case .resolve(let attempt): resolve(attempt)
+        case .resolve(let attempt): takeTurn(attempt)
         case .start(let attempt):
             do throws(TransferError) {
                 try start(attempt)
@@ -109,6 +111,8 @@ final class RemoteExchange: ExchangeHandler {
             if forgetsAddresses { connection.route?.forget(in: session.resolver) }
             resolution?.stop()
             resolution = nil
+            turn?.stop()
+            turn = nil
             task.progress.setHeldBack(false)
             incoming.giveBack()
             outgoing.giveBack()
@@ -126,6 +130,18 @@ final class RemoteExchange: ExchangeHandler {
         var known: [[UInt8]] = []
         for path in policy?.files ?? [] { known.append(try KnownHosts.read(path)) }
         return try HostKeyCheck(policy, files: known, host: file.plainHost, port: file.port)
+    }
+
+    /// Connects once it is the turn of the connection at its host. Each connection counts as one request.
+    private func takeTurn(_ attempt: RemoteAttempt) {
+        resolution = nil
+        turn = RequestTurn.wait(
+            at: "\(file.scheme.rawValue)://\(file.host):\(file.port)", isFurther: false, of: task, on: core
+        ) { [unowned self] in
+            turn = nil
+            resolve(attempt)
+        }
+        if turn == nil { resolve(attempt) }
     }
 
     private func resolve(_ attempt: RemoteAttempt) {

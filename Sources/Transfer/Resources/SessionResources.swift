@@ -7,6 +7,7 @@ final class SessionResources: Sendable {
     let downloadLimiter: RateLimiter
     let uploadLimiter: RateLimiter
     let hostRates: HostRates
+    let requestPacer: RequestPacer
     let lines = HostPaths()
     let resolver: Resolver
     let spaceNeeds = SpaceNeeds()
@@ -35,6 +36,7 @@ final class SessionResources: Sendable {
         downloadLimiter = configuration.downloadLimiter ?? RateLimiter(rate: configuration.downloadRate)
         uploadLimiter = configuration.uploadLimiter ?? RateLimiter(rate: configuration.uploadRate)
         hostRates = HostRates(configuration.hostRates)
+        requestPacer = configuration.requestPacer ?? RequestPacer()
         remoteLoops = RemoteLoops(faults: faults)
         digestThreads = WorkerThreads(name: "dld-digest", limit: 4, stack: SystemThread.largeStack)
         do {

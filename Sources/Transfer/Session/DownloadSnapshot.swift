@@ -28,7 +28,7 @@ extension DownloadRequest {
     /// costs the transfer nothing otherwise.
     ///
     /// - Returns: `nil` before the download's beginning and after its end, and where the loop does not answer within
-    ///   ``LoopQuestion/patience``.
+    ///   a second.
     public func snapshot() async -> DownloadSnapshot? {
         guard let task = task as? DownloadTask else { return nil }
         return await LoopQuestion.ask(task) { core in (task.run(on: core) as? any DownloadTaskRun)?.snapshot() }
@@ -39,7 +39,7 @@ extension UploadRequest {
     /// Returns the address and port of the server or of the proxy, as in `192.0.2.1:443`.
     ///
     /// - Returns: `nil` where there is no connection, and where the loop does not answer within
-    ///   ``LoopQuestion/patience``.
+    ///   a second.
     public func peerAddress() async -> String? {
         guard let task = task as? any LoopTask else { return nil }
         return await LoopQuestion.ask(task) { core in (task.run(on: core) as? any PeerRun)?.peerAddress }

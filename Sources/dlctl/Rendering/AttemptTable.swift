@@ -15,7 +15,7 @@ enum AttemptTable {
                 .init(title: "conn", alignsRight: true, omission: 2),
                 .init(title: "tls", alignsRight: true, omission: 3),
                 .init(title: "first", alignsRight: true, omission: 4),
-                .init(title: "address", minimum: 9, isCutInMiddle: true), .init(title: "result", minimum: 6),
+                .init(title: "result"), .init(title: "address", minimum: 9, isCutInMiddle: true),
             ], width: width)
         return table.page(
             history.enumerated().map { index, attempt in
@@ -23,8 +23,9 @@ enum AttemptTable {
                     moment(attempt.startedAt, now: now),
                     attempt.endedAt.map { duration($0.subtractingClamped(attempt.startedAt)) } ?? "",
                     ByteSize.describe(attempt.bytes), duration(attempt.name), duration(attempt.connect),
-                    duration(attempt.tls), duration(attempt.firstByte), Escape.visible(attempt.address ?? "-"),
+                    duration(attempt.tls), duration(attempt.firstByte),
                     result(attempt, isCompleted: isCompleted && index == history.count - 1),
+                    Escape.visible(attempt.address ?? "-"),
                 ]
             })
     }

@@ -138,7 +138,18 @@ struct OpenRPCDocumentTests {
             #expect(check.faults(of: json, in: schema) == [], "\(name.rawValue): \(json)")
         }
         try expect(TaskAddResult(ids: [TaskID(1)], found: []), of: .taskAdd)
-        try expect(TaskListResult(tasks: [], next: nil, severalOwners: true), of: .taskList)
+        let record = TaskRecord(
+            id: TaskID(1), specification: TaskSpecification(url: "https://example.org/a"), owner: 1,
+            lifecycle: TaskLifecycle(), createdAt: 1)
+        try expect(
+            TaskDetail(
+                TaskStatus(record),
+                history: [TaskAttempt(startedAt: 1, error: TaskFailure(code: .dns, message: "m"))],
+                live: LiveTransfer(
+                    connections: [LiveConnection(address: nil, first: 0, next: 0, end: nil, rate: 0)],
+                    segments: [LiveSegment(first: 0, end: 1)], rateLimits: [LiveRateLimit(scope: .host, rate: 1)])),
+            of: .taskGet)
+        try expect(TaskListResult(tasks: [], next: nil, severalOwners: false), of: .taskList)
         try expect(TaskCountResult(owners: [.init(owner: 1, tasks: 2)]), of: .taskCount)
         try expect(
             TaskChangeResult(changed: 0, errors: [.init(id: TaskID(1), code: .unknownTask, message: "m")]),

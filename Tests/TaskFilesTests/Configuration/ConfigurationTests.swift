@@ -130,7 +130,7 @@ struct ConfigurationTests {
         "a key of the contract that nothing carries out is refused by name",
         arguments: [
             ("metrics: {}", 1),
-            ("hosts: {h: {requests-per-second: 1}}", 13), ("hosts: {h: {headers: []}}", 13),
+            ("hosts: {h: {headers: []}}", 13),
             ("hosts: {h: {credential: x}}", 13), ("hosts: {h: {owners: []}}", 13),
             ("hosts: {h: {trust: default}}", 13),
         ])
@@ -138,6 +138,44 @@ struct ConfigurationTests {
         let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
         #expect(error?.column == column)
         #expect(error?.message.hasSuffix("is not supported by this version; remove it") == true)
+    }
+
+    @Test("requests per second may be a decimal, and a URL's scheme stands for its port")
+    func requestsPerSecond() throws {
+        let text = """
+            hosts:
+              https://Example.org: {requests-per-second: 0.5}
+              http://a.example: {requests-per-second: 20}
+              ftp://b.example:2121: {requests-per-second: 10000}
+              '*.example.net': {requests-per-second: 0.0001}
+            """
+        let hosts = try Configuration(parsing: text, file: "f").hosts
+        #expect(
+            hosts.mapValues(\.requestsPerSecond) == [
+                "example.org:443": 0.5, "a.example:80": 20, "b.example:2121": 10_000, "*.example.net": 0.0001,
+            ])
+    }
+
+    @Test(
+        "other values and patterns are refused by name",
+        arguments: ["0", "-1", "0.00001", "10001", "1e3", "1.2.3", ".", "x", "nan", "inf", "''", "[1]"])
+    func wrongRequestsPerSecond(value: String) {
+        let error = #expect(throws: FileError.self) {
+            try Configuration(parsing: "hosts: {h: {requests-per-second: \(value)}}", file: "f")
+        }
+        #expect(error?.message.contains("requests-per-second") == true, "\(String(describing: error))")
+    }
+
+    @Test(
+        "a scheme alone, a path or a wildcard with a scheme is no host",
+        arguments: [
+            "https://", "https://a/", "https://*.a", "https://a:", "gopher://a", "://a", "https://u@a",
+        ])
+    func wrongPattern(pattern: String) {
+        let error = #expect(throws: FileError.self) {
+            try Configuration(parsing: "hosts: {'\(pattern)': {connections: 1}}", file: "f")
+        }
+        #expect(error?.message.contains("is not a host") == true, "\(String(describing: error))")
     }
 
     @Test("rates, windows, queue files and what is kept are read")
@@ -243,7 +281,7 @@ struct ConfigurationTests {
             ("hosts: {h: {conections: 1}}", 13, "did you mean `connections`?"),
             ("hosts: {h: {}, H.: {}}", 16, "`H.` is given twice: `h` is already present"),
             ("hosts: {h: {}, h: {}}", 16, "`h` is given twice"),
-            ("hosts: {'http://h': {}}", 9, "is not a host; write a name such as example.org"),
+            ("hosts: {'http://h/': {}}", 9, "is not a host; write a name such as example.org"),
             ("hosts: {'*': {}}", 9, "is not a host"), ("hosts: {'*.': {}}", 9, "is not a host"),
             ("hosts: {'a.*': {}}", 9, "is not a host"), ("hosts: {'*.h:1': {}}", 9, "is not a host"),
             ("hosts: {'h:': {}}", 9, "is not a host"), ("hosts: {'h:0': {}}", 9, "is not a host"),

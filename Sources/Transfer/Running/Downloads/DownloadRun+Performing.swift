@@ -27,7 +27,10 @@ extension DownloadRun {
             let origin =
                 wish.like.flatMap { connection($0)?.transaction.url?.origin }
                 ?? (try? CurlURL(machine.sources[wish.source].request.url).origin)
-            let isGranted = origin.map { borrowed.borrow(wish.number, at: $0) } ?? false
+            // A connection that waits for the turn of its request would keep bytes from those that receive.
+            let pacer = session.resources.requestPacer
+            let isGranted =
+                origin.map { pacer.isFree($0, now: .now()) && borrowed.borrow(wish.number, at: $0) } ?? false
             perform(machine.limitAnswered(wish, isGranted: isGranted, facts()))
         case .giveBack(let number): borrowed.giveBack(number, at: nil)
         case .open(let wish): open(wish)

@@ -243,7 +243,8 @@ final class DownloadRun: FileRun {
                 let transaction = connection.transaction
                 return ExchangeFacts(
                     number: connection.number, position: connection.writer.position,
-                    gathered: Int64(connection.writer.pending), isPaused: !transaction.pauses.isEmpty,
+                    gathered: Int64(connection.writer.pending),
+                    isPaused: !transaction.pauses.isEmpty || transaction.launcher.awaitsTurn,
                     isHeldBack: transaction.isHeldBack(now: now), speaksHTTP1: transaction.speaksHTTP1,
                     bodyBegun: transaction.bodyBegun, isShortcut: transaction.isShortcut)
             })
