@@ -1,11 +1,26 @@
 import TaskModel
 
-/// A map of a file in one line of characters: the parts that are there, those that are there partly, and the gaps.
+/// A map of a file in characters: the parts that are there, those that are there partly, the gaps, and `>` where a
+/// connection receives.
 struct SegmentMap {
     var width: Int
     var style: Terminal.Style
 
-    /// Returns the map.
+    /// Returns the map in lines of ``width`` characters; no line for an empty file.
+    func lines(
+        _ height: Int, _ segments: [LiveSegment], _ connections: [LiveConnection] = [], total: Int64
+    ) -> [String] {
+        guard total > 0, width > 0, height > 0 else { return [] }
+        let whole = SegmentMap(width: width * height, style: style)
+        var signs = Array(whole.line(segments, total: total) ?? "")
+        for connection in connections where (0..<total).contains(connection.next) {
+            let cell = Int(Double(connection.next) / Double(total) * Double(signs.count))
+            signs[min(signs.count - 1, cell)] = ">"
+        }
+        return stride(from: 0, to: signs.count, by: width).map { String(signs[$0..<min(signs.count, $0 + width)]) }
+    }
+
+    /// Returns the map in one line.
     ///
     /// - Parameters:
     ///   - segments: the parts that are there, in ascending order.
@@ -22,7 +37,8 @@ struct SegmentMap {
             var present: Int64 = 0
             for segment in segments[index...] {
                 guard segment.first < bounds.end else { break }
-                present += max(0, min(segment.end, bounds.end) - max(segment.first, bounds.first))
+                present = present.addingClamped(
+                    max(0, min(segment.end, bounds.end).subtractingClamped(max(segment.first, bounds.first))))
             }
             // A file with fewer bytes than cells repeats its bytes.
             if bounds.first == bounds.end {

@@ -244,7 +244,7 @@ struct TopModel {
         case .task(let task):
             mode = .details
             query.detail = task.id
-            detail = TaskDetail(status: task)
+            detail = TaskDetail(task)
             isDetailGone = false
             detailOffset = 0
         case .host(let sum):

@@ -19,6 +19,23 @@ struct SegmentMapTests {
         #expect(map([(0, 100)], of: 100) == "##########")
     }
 
+    @Test("connections are marked where they receive, over several lines")
+    func connections() {
+        let map = SegmentMap(width: 5, style: .init(colour: false, unicode: false))
+        let connections = [25, 60, -1, 100, .max].map {
+            LiveConnection(address: nil, first: 0, next: $0, end: nil, rate: 0)
+        }
+        let segments = [LiveSegment(first: 0, end: 25), LiveSegment(first: 50, end: 60)]
+        #expect(map.lines(2, segments, connections, total: 100) == ["##>..", "#>..."])
+        #expect(map.lines(2, segments, total: 0) == [])
+    }
+
+    @Test("numbers that make no sense break nothing")
+    func nonsense() {
+        #expect(map([(-5, .max), (70, 10), (.max, .min)], of: 100) == "##########")
+        #expect(map([(.max, .min)], of: 100) == "..........")
+    }
+
     @Test("files smaller than the map, empty ones and the largest are no error")
     func sizes() {
         #expect(map([(0, 1)], of: 2) == "#####.....")

@@ -124,30 +124,3 @@ import Testing
         #expect(text([paste, paste]).count == 16_384)
     }
 }
-
-@Suite struct SegmentMapTests {
-    private func map(_ segments: [(Int64, Int64)], next: [Int64] = [], total: Int64 = 100) -> String {
-        String(
-            SegmentMap(
-                segments: segments.map { LiveSegment(first: $0, end: $1) },
-                connections: next.map { LiveConnection(address: nil, first: 0, next: $0, end: nil, rate: 0) },
-                total: total, unicode: false
-            ).signs(10))
-    }
-
-    @Test("full, partial and missing shares, and the places where connections receive")
-    func signs() {
-        #expect(map([]) == "..........")
-        #expect(map([(0, 100)]) == "##########")
-        #expect(map([(0, 25), (50, 60)]) == "##+..#....")
-        #expect(map([(0, 25), (50, 60)], next: [25, 60]) == "##>..#>...")
-        #expect(map([(0, 5), (5, 10)]) == "#.........")
-    }
-
-    @Test("numbers that make no sense break nothing")
-    func nonsense() {
-        #expect(map([(-5, .max), (70, 10), (.max, .min)], next: [-1, 100, .max]) == "##########")
-        #expect(map([(0, 1)], total: 0) == "")
-        #expect(map([(0, .max)], total: .max) == "##########")
-    }
-}
