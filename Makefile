@@ -143,6 +143,7 @@ bench: setup-bench release
 	$(SWIFT) build $(RELEASE) --product TransferLoad
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/queue.sh
+	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/control.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/rates.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/together.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/connections.sh

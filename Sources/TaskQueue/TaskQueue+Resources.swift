@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 package import TaskModel
 import TaskStore
 import Transfer
@@ -44,7 +45,8 @@ extension TaskQueue {
     /// The free bytes that downloads leave untouched.
     package var minimumFree: Int64 { settings.minimumFree }
 
-    /// Returns the room of the directories for downloads. A disk that does not answer in time has none.
+    /// Returns the room of the directories for downloads, as it was within the last second. A disk that does not answer
+    /// in time has none.
     package func diskRooms() async -> [DiskRoom] {
         var paths: [String] = []
         for path in [settings.downloadDirectory] + settings.downloadRoots
@@ -52,8 +54,16 @@ extension TaskQueue {
             paths.append(path)
         }
         let known = paths
-        return await diskGuard.evaluate { known.map(Self.room) } ?? known.map { DiskRoom(path: $0) }
+        let now = clock.monotonic()
+        let last = lastDiskRooms.withLock { $0 }
+        if let last, now - last.at < Self.diskRoomsAge, last.rooms.map(\.path) == known { return last.rooms }
+        let rooms = await diskGuard.evaluate { known.map(Self.room) } ?? known.map { DiskRoom(path: $0) }
+        lastDiskRooms.withLock { $0 = (now, rooms) }
+        return rooms
     }
+
+    /// The time in milliseconds for which the room of disks is used again.
+    private static let diskRoomsAge: Milliseconds = 1_000
 
     private static let disksLimit = 64
 

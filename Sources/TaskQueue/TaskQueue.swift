@@ -23,6 +23,7 @@ package final class TaskQueue: Sendable {
     let placeGuard: PlaceGuard
     /// The guard of the disks whose room is reported. A disk that hangs does not end the checks of other places.
     let diskGuard: PlaceGuard
+    let lastDiskRooms = Mutex<(at: Milliseconds, rooms: [DiskRoom])?>(nil)
     let passedSources: PassedSources
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
     /// A lock that serialises the moving and removing of part files.
