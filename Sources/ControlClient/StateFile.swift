@@ -64,7 +64,8 @@ public struct StateFile: Sendable {
 
     private var directory: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
-    private func makeDirectory() throws(Failure) {
+    /// Creates the directory of the file (mode 0700) where it is missing.
+    func makeDirectory() throws(Failure) {
         var made = ""
         for part in directory.split(separator: "/") {
             made += "/" + part

@@ -28,9 +28,11 @@ package struct LoopReference<Object: AnyObject>: @unchecked Sendable {
 
     package func object(on core: LoopCore) -> Object? { object }
 
-    /// Runs `work` on the loop's thread soon, in the order of the calls. Nothing happens if the object is gone by then,
-    /// or if the loop has been stopped.
-    package func perform(_ work: @escaping @Sendable (Object) -> Void) {
+    /// Runs `work` on the loop's thread soon, in the order of the calls. Nothing happens if the object is gone by then.
+    ///
+    /// - Returns: `false` if the loop has been stopped and the work will not run.
+    @discardableResult
+    package func perform(_ work: @escaping @Sendable (Object) -> Void) -> Bool {
         loop.post { _ in
             if let object { work(object) }
         }

@@ -21,21 +21,24 @@ actor SharedProgress {
     ///
     /// - Parameter generation: the generation of the journal that the subscriber has read.
     func statuses(owner: UInt32?, generation: Int) async -> [TaskStatus] {
-        let all = await all(generation)
-        return owner.map { owner in all.filter { $0.owner == owner } } ?? all
-    }
-
-    private func all(_ generation: Int) async -> [TaskStatus] {
-        let now = clock.monotonic()
-        // A subscriber that hears that nothing runs does not ask again before the next event. So that answer must not
-        // be older than the last event.
-        if let last, now - last.at < Self.age, !last.statuses.isEmpty || last.generation == generation {
-            return last.statuses
+        func own(_ statuses: [TaskStatus]) -> [TaskStatus] {
+            owner.map { owner in statuses.filter { $0.owner == owner } } ?? statuses
+        }
+        // A subscriber that hears that nothing of its own runs does not ask again before the next event. So that answer
+        // must not be older than the last event.
+        if let last, clock.monotonic() - last.at < Self.age {
+            let found = own(last.statuses)
+            if !found.isEmpty || last.generation == generation { return found }
         }
         if let inquiry {
-            let statuses = await inquiry.task.value
-            if !statuses.isEmpty || inquiry.generation == generation { return statuses }
+            let found = own(await inquiry.task.value)
+            if !found.isEmpty || inquiry.generation == generation { return found }
         }
+        return own(await inquireAnew(generation))
+    }
+
+    private func inquireAnew(_ generation: Int) async -> [TaskStatus] {
+        let now = clock.monotonic()
         let task = Task { await inquire() }
         inquiry = (generation, task)
         let statuses = await task.value

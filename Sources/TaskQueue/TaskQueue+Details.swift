@@ -34,8 +34,8 @@ extension TaskQueue {
 
     /// Returns the stored attempts and those of a run, which may have been stored meanwhile.
     private static func joined(_ stored: [TaskAttempt], _ attempts: [TaskAttempt]) -> [TaskAttempt] {
-        let last = stored.last?.startedAt ?? .min
-        return Array((stored + attempts.filter { $0.startedAt > last }).suffix(TaskAttempt.limit))
+        let starts = Set(stored.map(\.startedAt))
+        return Array((stored + attempts.filter { !starts.contains($0.startedAt) }).suffix(TaskAttempt.limit))
     }
 
     /// Returns the state of the transfer, and adds the exchanges under way to the report of the run.

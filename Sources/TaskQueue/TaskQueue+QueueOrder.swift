@@ -36,8 +36,9 @@ package struct QueueOrderReader {
     package static let limit = 10_000
     /// The maximum number of tasks examined, including those that the filter does not select.
     private static let examinationLimit = 100_000
-    /// The number of tasks of a group that are read at a time.
-    private static let tasksTogether = 512
+    /// The number of tasks that are read at a time of all groups together, and the limits for a single group.
+    private static let tasksTogether = 16_384
+    private static let tasksOfGroup = 8...512
 
     private var forecast: StartForecast
     private let running: Set<TaskID>
@@ -47,6 +48,8 @@ package struct QueueOrderReader {
     private var groups: GroupCursor
     private var seen: Set<TaskID> = []
     private var returned = 0
+    /// The number of tasks of a group that are read at a time.
+    private var limitOfGroup = Self.tasksOfGroup.upperBound
 
     init(_ forecast: StartForecast, running: Set<TaskID>, filter: TaskFilter, owner: UInt32?, store: TaskStore) {
         self.forecast = forecast
@@ -76,7 +79,7 @@ package struct QueueOrderReader {
                 var after = last
                 var found: [ReadyTask]
                 repeat {
-                    found = try store.readyTasks(of: group.id, after: after, limit: Self.tasksTogether)
+                    found = try store.readyTasks(of: group.id, after: after, limit: limitOfGroup)
                     after = found.last
                     found.removeAll { running.contains($0.id) }
                 } while found.isEmpty && after != nil
@@ -84,6 +87,8 @@ package struct QueueOrderReader {
             case .end:
                 let next = try groups.next()
                 if next.isEmpty { break reading }
+                limitOfGroup = min(
+                    Self.tasksOfGroup.upperBound, max(Self.tasksOfGroup.lowerBound, Self.tasksTogether / next.count))
                 forecast.set(next)
             }
         }

@@ -426,7 +426,8 @@ package final class TaskQueue: Sendable {
             if start.isLost || (sequence > 0 && page.trimmed > sequence) {
                 page.events.insert(.gap(upTo: page.trimmed, before: page.events.first, after: start.sequence), at: 0)
             }
-            return (page.events, page.position, last)
+            // An event that was added after `last` was read may be in the page.
+            return (page.events, page.position, max(last, page.position))
         }
     }
 

@@ -10,7 +10,9 @@ enum ScreenSignals {
     private static let isStopping = Atomic(false)
 
     /// Signals from outside. The exit status is 128 plus the number, as a shell reports it.
-    private static let endings = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+    private static let endings = [
+        SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ,
+    ]
     /// Signals of a defect in the program.
     private static let defects = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP, SIGSYS]
 

@@ -22,6 +22,13 @@ enum TerminalMode {
         prepare()
         guard let settings = UnsafeMutablePointer<termios>(bitPattern: saved.load(ordering: .sequentiallyConsistent))
         else { throw .unusable(errno: ENOMEM) }
+        // In the background the settings are those of another process, such as a shell that reads a line. This process
+        // stops until it is in the foreground. A process group without a shell is not stopped, and gives up.
+        var stops = 0
+        while case let foreground = tcgetpgrp(STDIN_FILENO), foreground >= 0, foreground != getpgrp() {
+            guard stops < 16, raise(SIGTTOU) == 0 else { throw .unusable(errno: EIO) }
+            stops += 1
+        }
         var before = termios()
         while tcgetattr(STDIN_FILENO, &before) != 0 {
             guard errno == EINTR else { throw .unusable(errno: errno) }
@@ -44,15 +51,20 @@ enum TerminalMode {
     /// Restores the mode from before. This may be called in a signal handler: it uses only calls that signal-safety(7)
     /// lists.
     static func leave() {
-        guard isRaw.exchange(false, ordering: .sequentiallyConsistent) else { return }
+        // A signal may arrive in the middle: its handler then restores everything again, which does no harm.
+        guard isRaw.load(ordering: .sequentiallyConsistent) else { return }
         // In the background the terminal belongs to another process, and a change of its settings would stop this one.
         let foreground = tcgetpgrp(STDIN_FILENO)
-        guard foreground < 0 || foreground == getpgrp() else { return }
+        guard foreground < 0 || foreground == getpgrp() else {
+            isRaw.store(false, ordering: .sequentiallyConsistent)
+            return
+        }
         send(departure)
         if let settings = UnsafePointer<termios>(bitPattern: saved.load(ordering: .sequentiallyConsistent)) {
             // A terminal that is gone needs no settings.
             while tcsetattr(STDIN_FILENO, TCSANOW, settings) != 0, errno == EINTR {}
         }
+        isRaw.store(false, ordering: .sequentiallyConsistent)
     }
 
     /// Writes static bytes. A terminal that takes nothing for 200 ms gets no more.

@@ -60,8 +60,12 @@ final class AdministratorGroup: Sendable {
             return (nil, answer.lookup)
         }
         if let known { return known }
-        _ = lookup?.wait(timeout: .now() + Self.patience)  // after a time-out the last answer is used
-        return answers.withLock { $0[uid]?.isMember } ?? false
+        let isLate = lookup?.wait(timeout: .now() + Self.patience) == .timedOut
+        return answers.withLock { answers in
+            // Until the lookup ends, later requests do not wait again.
+            if isLate, answers[uid]?.at == nil { answers[uid]?.at = now }
+            return answers[uid]?.isMember ?? false
+        }
     }
 
     private func startLookup(of uid: UInt32, at now: ContinuousClock.Instant) -> DispatchGroup {

@@ -21,8 +21,8 @@ actor Reloader {
     private var queueFileProblems: [String] = []
     /// The reason why the current configuration file was refused.
     private var refusal: String?
-    /// The time at which every place was found usable, unless one was unusable since.
-    private var usableAt: ContinuousClock.Instant?
+    /// The time at which there was no problem; `nil` if one was found since, or the configuration was read anew.
+    private var flawlessAt: ContinuousClock.Instant?
     /// The time for which that is believed. It saves checks where a client asks for the status again and again.
     private static let memory: Duration = .milliseconds(25)
     private var underWay: Task<Result<[String], QueueHandler.ReloadRefusal>, Never>?
@@ -70,6 +70,7 @@ actor Reloader {
             status =
                 "Ready with the previous configuration; the new one is invalid: \(LogText.printable("\(error)"))"
             refusal = "\(error)"
+            flawlessAt = nil
             return .failure(.init(message: "\(error)"))
         }
         refusal = nil
@@ -86,7 +87,7 @@ actor Reloader {
             || changed.queueSettings.downloadRoots != plan.queueSettings.downloadRoots
             || changed.queueSettings.downloadDirectory != plan.queueSettings.downloadDirectory
         plan = changed
-        usableAt = nil
+        flawlessAt = nil
         if watchesAnew { await startWatching() }
         for note in notes { logger.warning("\(note)") }
         logger.notice("the configuration was reloaded")
@@ -95,20 +96,20 @@ actor Reloader {
 
     /// Returns the daemon's current problems, a line for each.
     func problems() async -> [String] {
-        let places = await placeProblems()
+        let now = ContinuousClock.now
+        if let flawlessAt, now - flawlessAt < Self.memory { return [] }
+        let found = await findProblems()
+        flawlessAt = found.isEmpty ? now : nil
+        return found
+    }
+
+    private func findProblems() async -> [String] {
+        let places = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         return queue.storeProblems
             + (refusal.map { ["the new configuration is invalid; the previous one stays in effect: \($0)"] } ?? [])
             + plan.warnings + (await queue.layoutWarnings(plan.queueSettings)) + queueFileProblems
             + places.map { $0.place.text($0.problem.description) }
             + (watcher?.problems ?? [])
-    }
-
-    private func placeProblems() async -> [(place: PlannedPlaces.Place, problem: PlaceProblem)] {
-        let now = ContinuousClock.now
-        if let usableAt, now - usableAt < Self.memory { return [] }
-        let found = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
-        usableAt = found.isEmpty ? now : nil
-        return found
     }
 
     /// Starts watching the directories that the configuration names, instead of those watched before.

@@ -159,6 +159,18 @@ struct AppClientTests {
         }
     }
 
+    @Test("the progress of a task goes on when only the sequence is left of the client", .timeLimit(.minutes(1)))
+    func sequenceAlone() async throws {
+        let server = try ScriptedServer(["/a": [.drip(Resource(size: 500_000), bytesPerSecond: 500_000)]])
+        let daemon = try await DaemonProcess.started()
+        func progress() async throws -> DLDProgressSequence {
+            try await DLDClient.connect(socket: daemon.socket).download(server.url("/a")).progress
+        }
+        var last: DLDProgress?
+        for await progress in try await progress() { last = progress }
+        #expect(last?.state == .completed)
+    }
+
     // MARK: An app that quits
 
     private func app(_ daemon: DaemonProcess, _ arguments: String...) throws -> ChildProcess {

@@ -31,6 +31,15 @@ struct SharedProgressTests {
         #expect(inquiries.withLock { $0 } == 2)
     }
 
+    @Test("that nothing of a user's own runs is not believed after an event, whatever others run")
+    func ownIdle() async {
+        let running = Mutex([status(1, owner: 1)])
+        let progress = SharedProgress(clock: ManualClock().clock) { running.withLock { $0 } }
+        #expect(await progress.statuses(owner: 1, generation: 1).count == 1)
+        running.withLock { $0.append(status(2, owner: 2)) }
+        #expect(await progress.statuses(owner: 2, generation: 2).map(\.id) == [TaskID(2)])
+    }
+
     @Test("that nothing runs is not believed after an event")
     func idle() async {
         let running = Mutex<[TaskStatus]>([])

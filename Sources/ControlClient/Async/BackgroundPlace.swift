@@ -27,6 +27,9 @@ struct BackgroundPlace: Sendable {
 
     /// Stores the place where the app begins, unless it has one.
     func begin(at cursor: EventCursor) throws(ClientError) {
+        // A process that holds the lock has stored a place.
+        guard try load() == nil, let lock = try lock() else { return }
+        defer { withExtendedLifetime(lock) {} }
         if try load() == nil { try store(cursor) }
     }
 
@@ -59,18 +62,26 @@ struct BackgroundPlace: Sendable {
     final class Lock {
         private let descriptor: Int32
 
-        fileprivate init?(path: String) {
-            descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { return nil }
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-                _ = close(descriptor)  // the file has no contents
-                return nil
-            }
-        }
+        fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
 
         deinit { _ = close(descriptor) }  // the lock goes with it
     }
 
     /// Returns the lock of the place; `nil` if another process delivers its events.
-    func lock() -> Lock? { Lock(path: file.path + ".lock") }
+    func lock() throws(ClientError) -> Lock? {
+        let path = file.path + ".lock"
+        do throws(StateFile.Failure) {
+            try file.makeDirectory()
+        } catch {
+            throw .unusableState(path: error.path, errno: error.errno)
+        }
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .unusableState(path: path, errno: errno) }
+        let lock = Lock(descriptor)
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            if errno == EWOULDBLOCK { return nil }
+            guard errno == EINTR else { throw .unusableState(path: path, errno: errno) }
+        }
+        return lock
+    }
 }

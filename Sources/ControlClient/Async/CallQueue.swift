@@ -12,6 +12,8 @@ final class CallQueue: @unchecked Sendable {
 
     /// The time in seconds for which a call that may be repeated waits for a daemon that restarts.
     private static let patience: Double = 30
+    /// The maximum time in seconds for a call.
+    private static let longestCall: Double = 120
     /// The time in microseconds between two attempts.
     private static let pause: UInt32 = 100_000
 
@@ -24,20 +26,24 @@ final class CallQueue: @unchecked Sendable {
         isRepeatable: Bool = true,
         _ body: @escaping @Sendable (ControlClient) throws(ClientError) -> Value
     ) async throws(ClientError) -> Value {
+        let deadline = Deadline.after(seconds: isRepeatable ? Self.patience : 0)
         let result: Result<Value, ClientError> = await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: self.result(isRepeatable, body)) }
+            queue.async { continuation.resume(returning: self.result(until: deadline, body)) }
         }
         return try result.get()
     }
 
     private func result<Value>(
-        _ isRepeatable: Bool, _ body: (ControlClient) throws(ClientError) -> Value
+        until deadline: Deadline, _ body: (ControlClient) throws(ClientError) -> Value
     ) -> Result<Value, ClientError> {
-        let deadline = Deadline.after(seconds: isRepeatable ? Self.patience : 0)
         while true {
             do throws(ClientError) {
-                return .success(try body(try connected()))
+                let client = try connected()
+                client.deadline = .after(seconds: Self.longestCall)
+                return .success(try body(client))
             } catch {
+                // The response of a call that took too long would be taken for that of the next one.
+                if error == .timedOut { client = nil }
                 guard Self.isLoss(error) else { return .failure(error) }
                 client = nil
                 if deadline.isOver { return .failure(error) }

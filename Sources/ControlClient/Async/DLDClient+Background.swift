@@ -27,13 +27,14 @@ extension DLDClient {
         let place = try BackgroundPlace(identifier: identifier)
         let filter = EventFilter(types: types, batch: identifier, owner: geteuid())
         var count = 0
+        // The place is read after the lock was taken: until then another process may move it on.
+        guard let lock = try place.lock() else { throw ClientError.busyIdentifier(identifier) }
+        defer { withExtendedLifetime(lock) {} }
         guard var cursor = try place.load() else {
             // The app has not been connected under this name before, so nothing can have happened.
             completionHandler()
             return 0
         }
-        guard let lock = place.lock() else { throw ClientError.busyIdentifier(identifier) }
-        defer { withExtendedLifetime(lock) {} }
         var isAtEnd = false
         while !isAtEnd {
             let page = try await page(of: filter, after: cursor)
@@ -49,7 +50,9 @@ extension DLDClient {
             }
             isAtEnd = page.next == nil
             let end = EventCursor(journal: page.journal, sequence: page.next ?? page.last)
-            if isAtEnd, end != cursor { try place.store(end) }
+            // Within a journal the place only moves on.
+            guard end.journal != cursor.journal || end.sequence > cursor.sequence else { continue }
+            if isAtEnd { try place.store(end) }
             cursor = end
         }
         completionHandler()
@@ -67,7 +70,7 @@ extension DLDClient {
     public func acknowledgeEvents(through cursor: EventCursor, identifier: String? = nil) throws(ClientError) {
         guard let identifier = identifier ?? self.identifier else { throw ClientError.unusableIdentifier("") }
         let place = try BackgroundPlace(identifier: identifier)
-        guard let lock = place.lock() else { throw ClientError.busyIdentifier(identifier) }
+        guard let lock = try place.lock() else { throw ClientError.busyIdentifier(identifier) }
         defer { withExtendedLifetime(lock) {} }
         let stored = try place.load()
         if let stored, stored.journal == cursor.journal, stored.sequence >= cursor.sequence { return }

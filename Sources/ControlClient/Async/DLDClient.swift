@@ -40,9 +40,8 @@ public final class DLDClient: Sendable {
     public static func connect(
         identifier: String? = nil, socket: String? = nil
     ) async throws(ClientError) -> DLDClient {
-        let client = DLDClient(identifier: identifier) { () throws(ClientError) in
-            try ControlClient(explicit: socket)
-        }
+        let connector = DaemonConnector(socket: socket)
+        let client = DLDClient(identifier: identifier) { () throws(ClientError) in try connector.connect() }
         let last = try await client.calls.run(isRepeatable: false) { connection throws(ClientError) in
             try connection.lastEvent(before: nil)
         }

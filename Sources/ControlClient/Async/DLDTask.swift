@@ -1,4 +1,5 @@
 import ControlProtocol
+import Synchronization
 public import TaskModel
 
 /// A task of the daemon, as a handle for an app. The task lives on when the handle is gone.
@@ -83,10 +84,16 @@ public struct DLDTask: Sendable, Identifiable {
     public func remove() async throws { try await act(.taskRemove) }
 
     private func act(_ method: MethodName) async throws {
+        let calls = Mutex(0)
         let result = try await client.calls.run { [id] client throws(ClientError) in
-            try client.change(method, TaskSelectionParameters(ids: [id]))
+            calls.withLock { $0 += 1 }
+            return try client.change(method, TaskSelectionParameters(ids: [id]))
         }
-        if let error = result.errors.first { throw DLDTaskError.refused(id, error.message) }
+        guard let error = result.errors.first else { return }
+        // A call that was repeated after a loss of the connection may have been carried out the first time.
+        let expected: ErrorCode = method == .taskRemove ? .unknownTask : .wrongState
+        if calls.withLock({ $0 }) > 1, error.code == expected { return }
+        throw DLDTaskError.refused(id, error.message)
     }
 }
 
@@ -152,15 +159,21 @@ public struct DLDProgressSequence: AsyncSequence, Sendable {
     let task: DLDTask
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(statuses: task.client.progress.statuses(of: task.id, task.client).makeAsyncIterator())
+        Iterator(
+            statuses: task.client.progress.statuses(of: task.id, task.client).makeAsyncIterator(), task: task)
     }
 
     /// An iterator over the progress.
     public struct Iterator: AsyncIteratorProtocol {
         var statuses: AsyncThrowingStream<TaskStatus, any Error>.Iterator
+        /// The task, whose client has to live as long as someone waits.
+        private let task: DLDTask
         private var last: DLDProgress?
 
-        init(statuses: AsyncThrowingStream<TaskStatus, any Error>.Iterator) { self.statuses = statuses }
+        init(statuses: AsyncThrowingStream<TaskStatus, any Error>.Iterator, task: DLDTask) {
+            self.statuses = statuses
+            self.task = task
+        }
 
         public mutating func next() async -> DLDProgress? {
             while let status = try? await statuses.next() {

@@ -63,7 +63,7 @@ final class EventSequenceReader: @unchecked Sendable {
             connect: { [interruption] () throws(ClientError) in
                 if interruption.isInterrupted { throw .timedOut }
                 let client = try connect()
-                interruption.watch(client)
+                try interruption.watch(client)
                 return client
             })
     }

@@ -18,8 +18,10 @@ final class Interruption: Sendable {
     var isInterrupted: Bool { state.withLock { $0.isInterrupted } }
 
     /// Sets the client whose waits are to be ended.
-    func watch(_ client: ControlClient) {
-        let descriptor = client.duplicateDescriptor()
+    ///
+    /// - Throws: ``ClientError/connectionLost(path:)`` if the process has too many open files.
+    func watch(_ client: ControlClient) throws(ClientError) {
+        guard let descriptor = client.duplicateDescriptor() else { throw .connectionLost(path: client.path) }
         state.withLock { state in
             Self.close(&state)
             state.descriptor = descriptor

@@ -39,18 +39,29 @@ final class TaskWatch: Sendable {
     func statuses(of id: TaskID, _ client: DLDClient) -> AsyncThrowingStream<TaskStatus, any Error> {
         // Only the newest status counts: a slow reader may miss others.
         AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let number = add(continuation, for: id, client)
+            let number = nextWaiter()
             continuation.onTermination = { [weak self] _ in self?.remove(number, of: id) }
+            add(continuation, number, for: id, client)
             Task { await self.read(id, client) }
         }
     }
 
     // MARK: Waiters
 
-    private func add(_ continuation: Continuation, for id: TaskID, _ client: DLDClient) -> Int {
+    deinit {
+        for waiter in state.withLock({ $0.tasks.values.flatMap(\.waiters.values) }) { waiter.finish() }
+    }
+
+    private func nextWaiter() -> Int {
         state.withLock { state in
             state.lastWaiter += 1
-            state.tasks[id, default: Watched()].waiters[state.lastWaiter] = continuation
+            return state.lastWaiter
+        }
+    }
+
+    private func add(_ continuation: Continuation, _ number: Int, for id: TaskID, _ client: DLDClient) {
+        state.withLock { state in
+            state.tasks[id, default: Watched()].waiters[number] = continuation
             if state.reading == nil {
                 state.lastReading += 1
                 let number = state.lastReading
@@ -63,7 +74,6 @@ final class TaskWatch: Sendable {
                 }
                 state.reading = (number, task)
             }
-            return state.lastWaiter
         }
     }
 
@@ -145,7 +155,7 @@ final class TaskWatch: Sendable {
                 deliver(status, of: id, call: number)
                 return
             } catch {
-                if CallQueue.isLoss(error) { continue }
+                if CallQueue.isLoss(error) || error == .timedOut { continue }
                 for waiter in waiters(of: id) { waiter.finish(throwing: error) }
                 return
             }
@@ -160,14 +170,15 @@ final class TaskWatch: Sendable {
     }
 
     private func deliver(_ status: TaskStatus?, of id: TaskID, call: Int) {
-        state.withLock { state in
-            guard let status, let watched = state.tasks[id], call > watched.call else { return }
+        let ended = state.withLock { state -> [Continuation] in
+            guard let watched = state.tasks[id], call > watched.call else { return [] }
             state.tasks[id]?.call = call
             state.tasks[id]?.status = status
-            for waiter in watched.waiters.values { waiter.yield(status) }
+            let waiters = Array(watched.waiters.values)
+            if let status { for waiter in waiters { waiter.yield(status) } }
+            return status?.isSettled ?? true ? waiters : []
         }
-        guard status?.isSettled ?? true else { return }
-        for waiter in waiters(of: id) { waiter.finish() }
+        for waiter in ended { waiter.finish() }
     }
 
     private func waiters(of id: TaskID) -> [Continuation] {

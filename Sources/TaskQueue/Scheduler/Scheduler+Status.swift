@@ -15,7 +15,10 @@ extension Scheduler {
 
     /// Returns a forecast of the order in which ready tasks start, and the running tasks, which are stored as ready.
     func forecast() -> (forecast: StartForecast, running: Set<TaskID>) {
-        let places = running.runs.values.sorted { ($0.startedAt, $0.record.id) < ($1.startedAt, $1.record.id) }
+        // The others have given back their places already.
+        let places = running.runs.values.filter(\.activity.holdsSlot).sorted {
+            ($0.startedAt, $0.record.id) < ($1.startedAt, $1.record.id)
+        }
         return (chooser.forecast(running: places.map(\.place)), runningIDs)
     }
 

@@ -129,6 +129,7 @@ actor WebhookSender {
             filter.owner = owner
             let limit = min(pageLimit, Self.perOwner - lanes.count(of: owner))
             let page = try store.events(after: position, limit: max(1, limit), filter: filter)
+            if page.trimmed > max(position, knownLoss) { recordLoss(upTo: page.trimmed) }
             for event in page.events where event.sequence <= lanes.lastSeen {
                 if doneBefore.remove(event.sequence) == nil { lanes.add(event) }
             }

@@ -58,8 +58,8 @@ public final class TransferProgress: Sendable {
     public var connections: Int { inUse.load(ordering: .relaxed) }
     /// The activity of the request.
     public var phase: Phase { Phase(rawValue: currentPhase.load(ordering: .relaxed)) ?? .connecting }
-    /// Whether the transfer pauses because a rate limit is used up, or because its request waits for its turn.
-    public var isHeldBack: Bool { heldBack.load(ordering: .relaxed) || awaitsTurn }
+    /// Whether the transfer pauses because a rate limit is used up.
+    public var isHeldBack: Bool { heldBack.load(ordering: .relaxed) }
     /// Whether every connection waits for the turn of its next request at its host; see
     /// ``SessionConfiguration/requestPacer``.
     public var awaitsTurn: Bool {

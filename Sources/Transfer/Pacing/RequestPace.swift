@@ -8,7 +8,7 @@ import DequeModule
 /// millisecond.
 ///
 /// Waiting requests are served in the order of their arrival. Further connections of a download come after the requests
-/// without which a transfer cannot begin. Only the first one in the order needs a timer.
+/// without which a transfer cannot begin, but every fourth turn is theirs. Only the first one in the order needs a timer.
 struct RequestPace {
     /// The next step of a request.
     enum Step: Equatable {
@@ -37,6 +37,9 @@ struct RequestPace {
     private var last: MonotonicTime?
     private var first: Deque<Int> = []
     private var further: Deque<Int> = []
+    /// The number of requests that came before those of further connections since the last one of these.
+    private var passed = 0
+    private static let mostPassed = 3
 
     /// - Parameter rate: the requests per second; `nil` for no limit.
     init(rate: Double?) { setRate(rate) }
@@ -54,7 +57,9 @@ struct RequestPace {
     }
 
     /// The request whose turn is next.
-    var head: Int? { first.first ?? further.first }
+    var head: Int? { isTurnOfFurther ? further.first : first.first }
+
+    private var isTurnOfFurther: Bool { first.isEmpty || (passed >= Self.mostPassed && !further.isEmpty) }
 
     var isEmpty: Bool { first.isEmpty && further.isEmpty }
 
@@ -79,7 +84,13 @@ struct RequestPace {
     mutating func look(_ id: Int, now: MonotonicTime) -> Step {
         guard head == id else { return .queue }
         guard now >= next else { return .wait(now.milliseconds(until: next)) }
-        if first.isEmpty { further.removeFirst() } else { first.removeFirst() }
+        if isTurnOfFurther {
+            further.removeFirst()
+            passed = 0
+        } else {
+            first.removeFirst()
+            passed = further.isEmpty ? 0 : passed + 1
+        }
         recordSent(now)
         return .send
     }

@@ -9,8 +9,8 @@ import Synchronization
 public final class RequestPacer: Sendable {
     private struct Host {
         var pace: RequestPace
-        /// Wake the waiting requests, by their numbers.
-        var wakes: [Int: @Sendable () -> Void] = [:]
+        /// Wake the waiting requests, by their numbers. They return `false` for a request whose loop has ended.
+        var wakes: [Int: @Sendable () -> Bool] = [:]
     }
 
     private struct State {
@@ -37,16 +37,16 @@ public final class RequestPacer: Sendable {
     public var rates: HostTable<Double> {
         get { state.withLock { $0.rates } }
         set {
-            let wakes = state.withLock { state -> [@Sendable () -> Void] in
+            let origins = state.withLock { state -> [String] in
                 guard state.rates != newValue else { return [] }
                 state.rates = newValue
                 for origin in state.hosts.keys {
                     state.hosts[origin]?.pace.setRate(newValue.value(forOrigin: origin))
                 }
-                return state.hosts.values.compactMap { host in host.pace.head.flatMap { host.wakes[$0] } }
+                return Array(state.hosts.keys)
             }
             if !newValue.isEmpty { isUsed.store(true, ordering: .relaxed) }
-            for wake in wakes { wake() }
+            for origin in origins { wakeNext(origin) }
         }
     }
 
@@ -73,12 +73,13 @@ public final class RequestPacer: Sendable {
     /// - Parameters:
     ///   - origin: `scheme://name:port`.
     ///   - isFurther: see ``RequestPace/enter(_:isFurther:now:)``.
-    ///   - wake: called on any thread when the request is to be looked at again.
+    ///   - wake: called on any thread when the request is to be looked at again; returns `false` if it never will be.
     /// - Returns: `nil` if the request may be sent now.
     func enter(
-        _ origin: String, isFurther: Bool, now: MonotonicTime, wake: @escaping @Sendable () -> Void
+        _ origin: String, isFurther: Bool, now: MonotonicTime, wake: @escaping @Sendable () -> Bool
     ) -> (ticket: Ticket, step: RequestPace.Step)? {
         guard mayLimit else { return nil }
+        let origin = Self.key(origin)
         return state.withLock { state in
             if state.hosts[origin] == nil {
                 guard let rate = state.rates.value(forOrigin: origin) else { return nil }
@@ -97,36 +98,52 @@ public final class RequestPacer: Sendable {
     /// Whether any host may have a limit.
     var mayLimit: Bool { isUsed.load(ordering: .relaxed) }
 
-    /// Whether a request would be sent at once.
-    func isFree(_ origin: String, now: MonotonicTime) -> Bool {
+    /// Whether no request waits for its turn.
+    func isFree(_ origin: String) -> Bool {
         guard mayLimit else { return true }
-        return state.withLock { $0.hosts[origin]?.pace.isFree(now: now) ?? true }
+        let origin = Self.key(origin)
+        return state.withLock { $0.hosts[origin]?.pace.isEmpty ?? true }
     }
 
+    /// Returns the origin without the dot that ends a full name: `name.` and `name` are one host.
+    private static func key(_ origin: String) -> String { origin.replacing(".:", with: ":") }
+
     private func look(_ ticket: Ticket, now: MonotonicTime) -> RequestPace.Step {
-        let (step, wake) = state.withLock { state -> (RequestPace.Step, (@Sendable () -> Void)?) in
+        let step = state.withLock { state -> RequestPace.Step in
             // A host with a waiting request is never removed.
-            guard let step = state.hosts[ticket.origin]?.pace.look(ticket.number, now: now) else { return (.send, nil) }
-            guard step == .send else { return (step, nil) }
-            state.hosts[ticket.origin]?.wakes[ticket.number] = nil
-            return (step, Self.nextWake(state.hosts[ticket.origin]))
+            guard let step = state.hosts[ticket.origin]?.pace.look(ticket.number, now: now) else { return .send }
+            if step == .send { state.hosts[ticket.origin]?.wakes[ticket.number] = nil }
+            return step
         }
-        wake?()
+        if step == .send { wakeNext(ticket.origin) }
         return step
     }
 
     private func leave(origin: String, number: Int) {
-        let wake = state.withLock { state -> (@Sendable () -> Void)? in
+        let wasNext = state.withLock { state in
             state.hosts[origin]?.wakes[number] = nil
-            guard state.hosts[origin]?.pace.leave(number) == true else { return nil }
-            return Self.nextWake(state.hosts[origin])
+            return state.hosts[origin]?.pace.leave(number) == true
         }
-        wake?()
+        if wasNext { wakeNext(origin) }
     }
 
-    /// Returns the closure that makes the next waiting request set its timer.
-    private static func nextWake(_ host: Host?) -> (@Sendable () -> Void)? {
-        host?.pace.head.flatMap { host?.wakes[$0] }
+    /// Makes the next waiting request set its timer. A request whose loop has ended leaves the order.
+    private func wakeNext(_ origin: String) {
+        while let (number, wake) = next(origin), !wake() {
+            state.withLock { state in
+                state.hosts[origin]?.wakes[number] = nil
+                _ = state.hosts[origin]?.pace.leave(number)
+            }
+        }
+    }
+
+    private func next(_ origin: String) -> (number: Int, wake: @Sendable () -> Bool)? {
+        state.withLock { state in
+            guard let number = state.hosts[origin]?.pace.head, let wake = state.hosts[origin]?.wakes[number] else {
+                return nil
+            }
+            return (number, wake)
+        }
     }
 
     /// Removes hosts whose next request could be sent at once, from time to time.

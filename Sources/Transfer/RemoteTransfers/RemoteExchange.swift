@@ -135,6 +135,8 @@ final class RemoteExchange: ExchangeHandler {
     /// Connects once it is the turn of the connection at its host. Each connection counts as one request.
     private func takeTurn(_ attempt: RemoteAttempt) {
         resolution = nil
+        // What an ended task leaves at the server is removed at once: no one waits for it, so it could not be stopped.
+        if attempt.step.isCleanUp { return resolve(attempt) }
         turn = RequestTurn.wait(
             at: "\(file.scheme.rawValue)://\(file.host):\(file.port)", isFurther: false, of: task, on: core
         ) { [unowned self] in

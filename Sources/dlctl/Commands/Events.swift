@@ -89,7 +89,7 @@ struct Events: DaemonCommand {
         try cursor?.set(position: position, journal: journal, common: common)
         let runner = HookRunner(
             command, jobs: hook.jobs ?? 1, retries: hook.retries ?? 3, after: position, cursor: cursor,
-            socket: context.socket)
+            connector: context.connector)
         try runner.run(context.follower(after: position, journal: journal, since: nil, filter: filter))
     }
 

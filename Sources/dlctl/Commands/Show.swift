@@ -98,7 +98,11 @@ struct Show: DaemonCommand {
             ("map", map),
             ("rate", task.state == .active ? task.rate.map { Describe.rate($0) } : nil),
             ("rate limits", limits),
-            ("time left", task.state == .active ? task.eta.map { Describe.span(milliseconds: $0 * 1000) } : nil),
+            (
+                "time left",
+                task.state == .active
+                    ? task.eta.map { Describe.span(milliseconds: $0.multipliedClamped(by: 1000)) } : nil
+            ),
             ("connections", task.connections > 0 ? "\(task.connections)" : nil),
             ("attempts", "\(task.attempts)"),
             ("not before", task.notBefore.map { Clock.local($0) }),

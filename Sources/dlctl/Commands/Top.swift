@@ -49,7 +49,7 @@ struct Top: DaemonCommand {
         let query = TopQuery(batch: batch, search: search)
         let status: Int32
         do throws(ScreenError) {
-            var driver = try TopDriver(socket: context.socket, query: query, style: Terminal.style(environment))
+            var driver = try TopDriver(connector: context.connector, query: query, style: Terminal.style(environment))
             status = driver.run()
         } catch .noTerminal {
             throw Failure.usage("top: standard input and output must be a terminal; \(instead)", field: "top")

@@ -21,7 +21,7 @@ final class HookRunner: Sendable {
     private static let idleTime: Double = 3_600
 
     private let command: String
-    private let socket: String?
+    private let connector: DaemonConnector
     private let lock: Int32?
     private let threads: [DispatchQueue]
     private let retries: Int
@@ -33,11 +33,12 @@ final class HookRunner: Sendable {
     ///   - command: the command, for `/bin/sh`.
     ///   - position: the event after which the events start.
     init(
-        _ command: String, jobs: Int, retries: Int, after position: Int64, cursor: sending HookCursor?, socket: String?
+        _ command: String, jobs: Int, retries: Int, after position: Int64, cursor: sending HookCursor?,
+        connector: DaemonConnector
     ) {
         self.command = command
         self.retries = retries
-        self.socket = socket
+        self.connector = connector
         lock = cursor?.jobsLock
         threads = (0..<jobs).map { DispatchQueue(label: "dlctl-hook-\($0)") }
         state = Mutex(
@@ -87,7 +88,7 @@ final class HookRunner: Sendable {
     /// events that do not concern it, once the journal is shortened.
     private func advance(_ follower: EventFollower) throws(Failure) {
         let (journal, position) = state.withLock { ($0.cursor?.journal, $0.queue.isEmpty ? $0.queue.lastSeen : nil) }
-        guard let journal, let position, let client = try? ControlClient(explicit: socket),
+        guard let journal, let position, let client = try? connector.connect(),
             let page = try? client.eventPage(after: position, journal: journal, filter: follower.filter, limit: 1),
             page.events.isEmpty, page.next == nil, page.journal == journal, page.last > position
         else { return }
@@ -173,7 +174,7 @@ final class HookRunner: Sendable {
 
     /// Returns the task as it is now; `nil` where it is removed, or the daemon is away.
     private func task(_ id: TaskID) -> TaskStatus? {
-        guard let client = try? ControlClient(explicit: socket) else { return nil }
+        guard let client = try? connector.connect() else { return nil }
         return (try? client.taskIfKnown(id)) ?? nil
     }
 

@@ -15,7 +15,7 @@ enum Describe {
     static func span(milliseconds: Milliseconds) -> String {
         let milliseconds = max(0, milliseconds)
         if milliseconds < 1000 { return "\(milliseconds) ms" }
-        let seconds = (milliseconds + 500) / 1000
+        let seconds = milliseconds.addingClamped(500) / 1000
         if seconds < 60 { return "\(seconds) s" }
         if seconds < 3600 { return "\(seconds / 60) min \(seconds % 60) s" }
         if seconds < 86_400 { return "\(seconds / 3600) h \(seconds / 60 % 60) min" }

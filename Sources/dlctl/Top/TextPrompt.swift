@@ -56,7 +56,7 @@ struct TextPrompt: Equatable {
     }
 
     private mutating func insert(_ added: [Character]) {
-        let added = added.prefix(Self.limit - characters.count)
+        let added = added.prefix(max(0, Self.limit - characters.count))
         characters.insert(contentsOf: added, at: cursor)
         // A combining mark joins the character before it.
         let joined = Array(String(characters[..<(cursor + added.count)]))

@@ -1,3 +1,4 @@
+import ControlClient
 import Glibc
 import TerminalScreen
 
@@ -11,11 +12,11 @@ struct TopDriver {
     /// The milliseconds after which the picture is drawn again for its countdowns.
     private static let interval: Int32 = 1_000
 
-    init(socket: String?, query: TopQuery, style: Terminal.Style) throws(ScreenError) {
+    init(connector: DaemonConnector, query: TopQuery, style: Terminal.Style) throws(ScreenError) {
         screen = try Screen(allowsColour: style.colour)
         unicode = style.unicode
         model = TopModel(query: query, size: screen.size)
-        feed = try TopFeed(socket: socket, query: model.query, screen: screen.wakeSignal)
+        feed = try TopFeed(connector: connector, query: model.query, screen: screen.wakeSignal)
     }
 
     /// Runs until the user ends it.

@@ -48,15 +48,15 @@ final class TopFeed: Sendable {
         var isStopped = false
     }
 
-    private let socket: String?
+    private let connector: DaemonConnector
     private let state: Mutex<State>
     /// Wakes the thread for a new query or a change.
     private let wake: WakeSignal
     /// Wakes the screen for a message.
     private let screen: WakeSignal
 
-    init(socket: String?, query: TopQuery, screen: WakeSignal) throws(ScreenError) {
-        self.socket = socket
+    init(connector: DaemonConnector, query: TopQuery, screen: WakeSignal) throws(ScreenError) {
+        self.connector = connector
         self.screen = screen
         wake = try WakeSignal()
         state = Mutex(State(query: query))
@@ -157,7 +157,7 @@ final class TopFeed: Sendable {
     }
 
     private func connect() throws(ClientError) -> ControlClient {
-        let client = try ControlClient(explicit: socket)
+        let client = try connector.connect()
         client.answerTimeout = Timing.answerTimeout
         return client
     }

@@ -66,6 +66,21 @@ struct RequestPaceTests {
         #expect(pace.look(2, now: at(3_000)) == .send && pace.isEmpty)
     }
 
+    @Test("of many requests every fourth turn is a further connection's")
+    func turnOfFurther() {
+        let pace = Pace(rate: 1)
+        #expect(pace.enter(1, isFurther: false, now: at(0)) == .send)
+        for id in 2...10 { _ = pace.enter(id, isFurther: id == 2, now: at(0)) }
+        var order: [Int] = []
+        var now: UInt64 = 1_000
+        while let head = pace.head {
+            #expect(pace.look(head, now: at(now)) == .send)
+            order.append(head)
+            now += 1_000
+        }
+        #expect(order == [3, 4, 5, 2, 6, 7, 8, 9, 10])
+    }
+
     @Test("a request that gives up makes room, and only the next one's leaving is news to the others")
     func leaving() {
         let pace = Pace(rate: 1)

@@ -30,7 +30,7 @@ extension DownloadRun {
             // A connection that waits for the turn of its request would keep bytes from those that receive.
             let pacer = session.resources.requestPacer
             let isGranted =
-                origin.map { pacer.isFree($0, now: .now()) && borrowed.borrow(wish.number, at: $0) } ?? false
+                origin.map { pacer.isFree($0) && borrowed.borrow(wish.number, at: $0) } ?? false
             perform(machine.limitAnswered(wish, isGranted: isGranted, facts()))
         case .giveBack(let number): borrowed.giveBack(number, at: nil)
         case .open(let wish): open(wish)
