@@ -27,7 +27,8 @@ final class AdministratorGroup: Sendable {
 
     private let answers = Mutex<[UInt32: Answer]>([:])
     private let lookUp: @Sendable (_ uid: UInt32) -> Bool
-    private let threads = DispatchQueue(label: "dld-groups", attributes: .concurrent)
+    /// The maximum number of lookups at the same time. Each has a thread of its own.
+    private static let lookupsTogether = 16
 
     private let now: @Sendable () -> ContinuousClock.Instant
 
@@ -53,7 +54,9 @@ final class AdministratorGroup: Sendable {
             if let at = answer.at, now - at < Self.lifetime { return (answer.isMember, nil) }
             // While a lookup takes long, the last answer is used without waiting.
             if answer.lookup != nil, answer.at != nil { return (answer.isMember, nil) }
-            if answer.lookup == nil, answers.count < Self.capacity {
+            if answer.lookup == nil, answers.count < Self.capacity,
+                answers.values.count(where: { $0.lookup != nil }) < Self.lookupsTogether
+            {
                 answer.lookup = startLookup(of: uid, at: now)
                 answers[uid] = answer
             }
@@ -71,7 +74,9 @@ final class AdministratorGroup: Sendable {
     private func startLookup(of uid: UInt32, at now: ContinuousClock.Instant) -> DispatchGroup {
         let lookup = DispatchGroup()
         lookup.enter()
-        threads.async { [self] in
+        // A serial queue gets a thread at once. A concurrent one would wait for a thread of the pool, all of which may
+        // wait for this lookup.
+        DispatchQueue(label: "dld-groups").async { [self] in
             let isMember = lookUp(uid)
             answers.withLock { $0[uid] = Answer(isMember: isMember, at: now) }
             lookup.leave()
