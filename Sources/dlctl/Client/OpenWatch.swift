@@ -38,7 +38,7 @@ final class OpenWatch {
     func run() throws {
         let ended = EventFilter(types: [.completed, .failed, .cancelled])
         let follower = EventFollower(
-            after: nil, since: nil, filter: ended,
+            after: nil, since: start, filter: ended,
             connect: { () throws(ClientError) in try self.context.connect() },
             sleep: { seconds in
                 _ = usleep(UInt32(seconds * 1_000_000))  // a signal that cuts the sleep short only causes a look

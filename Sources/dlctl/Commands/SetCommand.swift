@@ -87,7 +87,8 @@ struct SetCommand: DaemonCommand {
             throw Failure(error, names: names)
         }
         if context.json {
-            context.output.json(task)
+            // What `show` prints.
+            context.output.json((try? client.detailIfKnown(id)) ?? TaskDetail(task))
         } else {
             context.output.line("task \(task.id) changed (\(Describe.state(task, now: Clock.now())))")
         }
