@@ -21,7 +21,7 @@ extension DLDClient {
     @discardableResult
     public func handleEventsForBackgroundSession(
         identifier: String? = nil, types: Set<TaskEvent.Kind> = [.completed, .failed, .cancelled, .batchFinished],
-        deliver: (QueueEvent) async throws -> Void = { _ in }, completionHandler: () -> Void
+        deliver: @Sendable (QueueEvent) async throws -> Void = { _ in }, completionHandler: @Sendable () -> Void
     ) async throws -> Int {
         guard let identifier = identifier ?? self.identifier else { throw ClientError.unusableIdentifier("") }
         let place = try BackgroundPlace(identifier: identifier)
