@@ -21,7 +21,7 @@ public enum ClientError: Error, Sendable, Equatable {
     case malformedAnswer(String)
     /// The name of an app is empty, too long, or has other signs than letters, digits, `-`, `_` and `.`.
     case unusableIdentifier(String)
-    /// Another process delivers the events of the app with this name.
+    /// The events of the app with this name are being delivered by another process.
     case busyIdentifier(String)
     /// The file with an app's place in the journal cannot be read or written, or has other contents (EINVAL).
     case unusableState(path: String, errno: Int32)

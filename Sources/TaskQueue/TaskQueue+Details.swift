@@ -118,7 +118,7 @@ extension TaskQueue {
     }
 }
 
-/// What the scheduler knows of a running task besides its status.
+/// The scheduler's knowledge of a running task besides its status.
 struct LiveRun: Sendable {
     /// The attempts of the run so far. The last one is under way.
     var report: AttemptReport

@@ -37,7 +37,7 @@ public struct TextStyle: Sendable, Equatable {
     }
 }
 
-/// One line of a screen.
+/// A line of a screen.
 public struct StyledLine: Sendable, Equatable {
     public struct Span: Sendable, Equatable {
         public var text: String

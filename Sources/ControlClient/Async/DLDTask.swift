@@ -18,11 +18,11 @@ public struct DLDTask: Sendable, Identifiable {
         public let isVerified: Bool
     }
 
-    /// What happens to the transfer when the Swift task that waits for it is cancelled.
+    /// The fate of the transfer when the Swift task that waits for it is cancelled.
     public enum CancellationPolicy: Sendable {
-        /// It goes on.
+        /// Lets the transfer go on.
         case leave
-        /// It is cancelled.
+        /// Cancels the transfer too.
         case cancelTransfer
     }
 

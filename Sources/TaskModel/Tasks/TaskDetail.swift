@@ -45,7 +45,7 @@ extension TaskDetail: Codable {
     }
 }
 
-/// One attempt of a task: from its start, or from its retry within a run, to its end.
+/// An attempt of a task: from its start, or from its retry within a run, to its end.
 ///
 /// The steps are milliseconds from the start of the attempt to the end of the step; a step that did not happen is
 /// `nil`.

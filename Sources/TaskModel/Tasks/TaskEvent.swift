@@ -1,6 +1,6 @@
 /// A change of a task or a batch, with its sequence number in the event journal.
 public struct TaskEvent: Sendable, Equatable {
-    /// What happened.
+    /// The type of an event.
     public enum Kind: String, Codable, Sendable, CaseIterable {
         /// The task was queued.
         case added

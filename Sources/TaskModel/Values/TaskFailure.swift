@@ -12,13 +12,13 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
 
     /// The name of the host has no address, or the name server does not answer.
     public static let dns = ErrorCode(rawValue: "dns")
-    /// No connection to the host was possible.
+    /// The host could not be connected to.
     public static let connect = ErrorCode(rawValue: "connect")
     /// TLS failed, for example because of an untrusted certificate.
     public static let tls = ErrorCode(rawValue: "tls")
     /// The connection was not established in time.
     public static let timeout = ErrorCode(rawValue: "timeout")
-    /// No byte arrived for the time of `timeouts.stall`.
+    /// The transfer stood still for the time of `timeouts.stall`.
     public static let stalled = ErrorCode(rawValue: "stalled")
     /// The connection ended before the last byte.
     public static let truncated = ErrorCode(rawValue: "truncated")

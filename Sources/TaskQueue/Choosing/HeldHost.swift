@@ -7,7 +7,7 @@ package struct HeldHost: Sendable, Equatable {
         case retryAfter = "retry-after"
         /// Requests failed one after the other.
         case failures
-        /// One request tries whether the host works again.
+        /// A request tries whether the host works again.
         case probe
         /// This machine has no route to the host.
         case noRoute = "no-route"

@@ -10,7 +10,7 @@ struct StartForecast: Sendable {
         case task(ReadyTask, FairShareGroup)
         /// The forecast cannot continue before ``add(_:to:)`` with the next tasks of this group.
         case read(FairShareGroup, after: ReadyTask?)
-        /// No group has a task left.
+        /// The end: every group is empty.
         case end
     }
 
