@@ -16,7 +16,7 @@ struct RequestPace {
         case send
         /// The request is the next one, and may be sent after these milliseconds.
         case wait(Int64)
-        /// Other requests come first.
+        /// The request waits behind others.
         case queue
     }
 

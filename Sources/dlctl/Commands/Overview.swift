@@ -3,7 +3,7 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// What `dlctl` shows without a subcommand: the state of the daemon and the tasks that run.
+/// The output of `dlctl` without a subcommand: the state of the daemon and the tasks that run.
 extension RootCommand: DaemonCommand {
     var outer: [GlobalOptions] { [] }
 

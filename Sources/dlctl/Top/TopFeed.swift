@@ -8,7 +8,7 @@ import TerminalScreen
 /// The connection of the screen to the daemon. A thread of its own asks about once a second, carries out changes, and
 /// connects again after the daemon went away.
 final class TopFeed: Sendable {
-    /// What one round of calls returned.
+    /// The results of one round of calls.
     struct Round: Sendable {
         var query: TopQuery
         var status: DaemonStatus

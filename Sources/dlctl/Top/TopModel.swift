@@ -4,7 +4,7 @@ import TerminalScreen
 
 /// The state of the screen. It changes by keys and by messages of the feed, and does no input or output.
 struct TopModel {
-    /// What takes the keys.
+    /// The part of the screen that takes the keys.
     enum Mode: Equatable {
         case list
         case details
@@ -14,7 +14,7 @@ struct TopModel {
         case question(String, TopAction)
     }
 
-    /// What the program does after a key.
+    /// The action of the program after a key.
     enum Effect: Equatable {
         case quit
         /// Ends as an interrupted program does.

@@ -1,6 +1,6 @@
 import TaskModel
 
-/// One line of the list.
+/// A line of the list.
 enum TopRow: Equatable {
     case host(HostSum)
     case task(TaskStatus)
