@@ -1,4 +1,5 @@
 import ControlClient
+import Glibc
 
 /// An app that queues downloads, quits, and finds its files at a later start.
 @main
@@ -33,6 +34,8 @@ struct BackgroundApp {
         let client = try await DLDClient.connect(identifier: identifier)
         try await client.handleEventsForBackgroundSession { event in
             print("event", event.sequence, event.type.rawValue, event.key ?? "-", event.path ?? "-")
+            // The event is acknowledged next. A kill must not take a line that only the buffer holds.
+            fflush(nil)
         } completionHandler: {
             print("handler")
         }

@@ -46,11 +46,15 @@ struct BackupTests {
     @Test("a backup amid downloads and adds has every acknowledged task, and another daemon completes them")
     func restore() async throws {
         let resource = Resource(size: 3 * mebibyte)
-        let server = try ScriptedServer(["/f": [.drip(resource, after: mebibyte, bytesPerSecond: 1 << 20)]])
+        let server = try ScriptedServer([
+            "/f": [.drip(resource, after: mebibyte, bytesPerSecond: 1 << 20)],
+            // The first daemon never gets past the first mebibyte.
+            "/running": [.drip(resource, after: mebibyte, bytesPerSecond: 1), .serve(resource)],
+        ])
         let place = try TemporaryDirectory()
         let daemon = try await DaemonProcess.started(Self.configuration)
         let file = place.file("copy.db")
-        let running = try await daemon.add("-o", "running", server.url("/f"))
+        let running = try await daemon.add("-o", "running", "--connections", "1", server.url("/running"))
         let paused = try await daemon.add("--paused", "--batch", "b", "--key", "k", server.url("/f"))
         try await daemon.state(of: running, "to have bytes") { $0.bytesDone > 0 }
         let adding = Task {
