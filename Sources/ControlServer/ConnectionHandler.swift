@@ -11,6 +11,10 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     /// The number of reads in a row while a long line is received.
     private static let longLineReads: UInt = 32
+    /// The longest line that the event loop decodes, in bytes. A line of 1 MiB would delay other connections.
+    private static let lineDecodedHere = 512
+    /// The number of responses in a row after which other connections have a turn.
+    private static let responsesInRow = 16
 
     let peer: Peer
     private let server: ServerParts
@@ -18,6 +22,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private let link: ClientLink
     private var machine: ConnectionStateMachine
     private var isPerforming = false
+    private var responsesInRow = 0
     private var context: ChannelHandlerContext?
     private var lastActivity: NIODeadline
     /// The message of the line that was decoded ahead.
@@ -117,8 +122,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
             workload.request(lane, bytes: bytes, user: peer.uid, owner: owner) { [self] in handle(.turnGranted($0)) }
             if let ticket { workload.release(ticket) }
         case .execute(let line, let lane, let ticket):
-            // Decoding happens off the event loop too, since a line of 1 MiB must delay no other connection.
-            execute(lane, ticket) { [processor] in processor.read(line) }
+            execute(line, lane, ticket)
         case .executeAhead(let ticket):
             guard let message = ahead else { return workload.release(ticket) }
             ahead = nil
@@ -184,6 +188,25 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     }
 
     // MARK: - Requests
+
+    private func execute(_ line: ByteBuffer, _ lane: Workload.Lane, _ ticket: Workload.Ticket) {
+        guard line.readableBytes <= Self.lineDecodedHere else {
+            return execute(lane, ticket) { [processor] in processor.read(line) }
+        }
+        let message = processor.read(line)
+        guard let reply = processor.replyAtHand(to: message) else { return execute(lane, ticket) { message } }
+        responsesInRow += 1
+        guard responsesInRow >= Self.responsesInRow, let eventLoop = context?.eventLoop else {
+            lastActivity = .now()
+            return handle(.replied(reply, ticket))
+        }
+        responsesInRow = 0
+        server.table.taskBegan()
+        eventLoop.assumeIsolated().execute {
+            self.lastActivity = .now()
+            self.taskEnded(.replied(reply, ticket))
+        }
+    }
 
     private func execute(
         _ lane: Workload.Lane, _ ticket: Workload.Ticket,

@@ -16,6 +16,9 @@ package protocol ControlHandler: Sendable {
     /// have.
     func prepare(_ command: Command, from peer: Peer) -> PreparedCommand
 
+    /// Returns the result of a command if that is at hand. The call must return at once: it is made on the event loop.
+    func resultAtHand(of command: Command, for peer: Peer) -> EncodedResult?
+
     /// Carries out `source.receive`: reserves room for open files.
     func receive(
         _ parameters: SourceReceiveParameters, from peer: Peer
@@ -37,6 +40,8 @@ extension ControlHandler {
     ) -> Result<DescriptorQuota.Reservation, RPCError> {
         .failure(.invalidRequest("files cannot be passed on this connection"))
     }
+
+    package func resultAtHand(of command: Command, for peer: Peer) -> EncodedResult? { nil }
 
     package func prepare(_ command: Command, from peer: Peer) -> PreparedCommand {
         { await handle(command, from: peer) }

@@ -6,10 +6,12 @@ package import TaskQueue
 /// protocol.
 package struct QueueHandler: ControlHandler {
     let queue: TaskQueue
+    /// The last answers to `daemon.status`.
+    let statuses = StatusMemory()
     private let descriptors: DescriptorQuota
     private let isAdministrator: @Sendable (Peer) -> Bool
-    private let description: @Sendable () -> DaemonDescription
-    private let problems: @Sendable () async -> [String]
+    let description: @Sendable () -> DaemonDescription
+    let problems: @Sendable () async -> [String]
     private let reload: @Sendable () async -> Result<[String], ReloadRefusal>
     private let shutDown: @Sendable () -> Void
 
@@ -69,12 +71,13 @@ package struct QueueHandler: ControlHandler {
         self.shutDown = shutDown
     }
 
-    private func caller(_ peer: Peer) -> Caller {
+    func caller(_ peer: Peer) -> Caller {
         Caller(uid: peer.uid, groups: peer.groups, isAdministrator: isAdministrator(peer), files: peer.files)
     }
 
     package func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {
         do {
+            if case .daemonStatus = command { return .success(try await status(for: peer)) }
             return .success(try await result(of: command, for: caller(peer), holding: peer.backup))
         } catch {
             return .failure(Self.rpcError(error))
@@ -213,7 +216,10 @@ package struct QueueHandler: ControlHandler {
         case .daemonLimits(let parameters): return try await limits(parameters, caller)
         case .daemonReload:
             try Self.require(caller, to: "reload the configuration")
-            switch await reload() {
+            let outcome = await reload()
+            // A configuration that is refused is a problem that the status shows.
+            queue.changes.add()
+            switch outcome {
             case .success(let notes): return DaemonReloadResult(notes: notes)
             case .failure(let refusal): throw RPCError.refused(.invalid, refusal.message)
             }
@@ -485,58 +491,6 @@ package struct QueueHandler: ControlHandler {
         case .unlimited: .unlimited
         case .configured: nil
         }
-    }
-
-    private func status(_ caller: Caller) async throws -> DaemonStatus {
-        let description = description()
-        let rates = await queue.rates()
-        let waiting = try await queue.waitingCauses(for: caller)
-        let storage = try await queue.storageUse(for: caller)
-        return DaemonStatus(
-            version: description.version, pid: description.pid, uptime: description.uptime, socket: description.socket,
-            stateDirectory: description.stateDirectory, downloadDirectory: description.downloadDirectory,
-            libcurl: description.libcurl,
-            tasks: Self.byName(try await queue.counts(for: caller)), downloadRate: rates.download,
-            uploadRate: rates.upload, lastEvent: try queue.lastEvent(),
-            internalFaults: queue.internalFaults,
-            schedulePause: await queue.schedulePause().map { .init(until: $0.until) },
-            waiting: .init(
-                counted: waiting.counted,
-                causes: waiting.causes.map {
-                    .init(
-                        reason: $0.reason, code: $0.code, message: $0.message, tasks: $0.tasks,
-                        notBefore: $0.notBefore)
-                }),
-            storage: .init(
-                limit: storage.limit, owners: storage.owners.map { .init(owner: $0.owner, bytes: $0.bytes) }),
-            problems: caller.isAdministrator ? await problems() : [],
-            webhooks: caller.isAdministrator ? await queue.webhookStatuses.map(DaemonStatus.Webhook.init) : [],
-            limits: await limitsInForce(),
-            disks: await queue.diskRooms().map {
-                .init(path: $0.path, free: $0.free, total: $0.total, minimumFree: queue.minimumFree)
-            },
-            hosts: try await queue.heldHosts(for: caller).map {
-                .init(host: $0.host, reason: $0.cause.rawValue, until: $0.until)
-            })
-    }
-
-    private func limitsInForce() async -> DaemonStatus.Limits {
-        let rates = await queue.ratesInForce()
-        let limits = queue.taskLimits
-        let window = await queue.scheduleWindow().map { window, until in
-            DaemonStatus.Window(
-                days: Weekdays.text(window.days), from: TimeOfDay.text(window.from), to: TimeOfDay.text(window.to),
-                until: until)
-        }
-        return DaemonStatus.Limits(
-            downloadRate: rates.download, uploadRate: rates.upload, downloadSource: rates.downloadSource.rawValue,
-            uploadSource: rates.uploadSource.rawValue, window: window, activeTasks: limits.activeTasks,
-            activeTasksPerOwner: limits.activeTasksPerOwner,
-            connectionsPerTask: limits.connectionsPerTask, connectionsPerHost: limits.connectionsPerHost)
-    }
-
-    private static func byName(_ counts: [TaskState: Int]) -> [String: Int] {
-        Dictionary(uniqueKeysWithValues: counts.map { ($0.key.rawValue, $0.value) })
     }
 
     private static func error(_ error: QueueError) -> RPCError {

@@ -51,6 +51,15 @@ struct RequestProcessor: Sendable {
         return reply
     }
 
+    /// Returns the response to a message if its result is at hand; `nil` if the message is to be carried out.
+    func replyAtHand(to message: Result<Message, RPCError>) -> Reply? {
+        guard case .success(.single(let request, _)) = message, let id = request.id,
+            case .success(let command) = request.command,
+            let result = handler.resultAtHand(of: command, for: peer), let text = try? result.response(to: id)
+        else { return nil }
+        return Reply(answer: Self.line([text], isBatch: false))
+    }
+
     /// Returns an error that belongs to no request in particular, as a line.
     static func errorLine(_ error: RPCError) -> ByteBuffer {
         line([failure(.null, error)].compactMap { $0 }, isBatch: false)
@@ -162,7 +171,7 @@ struct RequestProcessor: Sendable {
 
     /// Returns the events as notifications, one per line.
     static func lines(_ events: [TaskEvent]) -> ByteBuffer {
-        let encoder = encoder()
+        let encoder = EncodedResult.encoder
         var buffer = ByteBuffer()
         for event in events {
             if event.error == nil, event.progress == nil, event.totals == nil {
@@ -204,7 +213,8 @@ struct RequestProcessor: Sendable {
 
     private static func success(_ id: RequestID?, _ value: some Encodable & Sendable) -> Data? {
         guard let id else { return nil }
-        if let data = try? encoder().encode(RPCResponse(id: id, outcome: .success(value))) { return data }
+        if let result = value as? EncodedResult, let data = try? result.response(to: id) { return data }
+        if let data = try? EncodedResult.encoder.encode(RPCResponse(id: id, outcome: .success(value))) { return data }
         return failure(
             id,
             RPCError(
@@ -214,13 +224,7 @@ struct RequestProcessor: Sendable {
 
     private static func failure(_ id: RequestID?, _ error: RPCError) -> Data? {
         guard let id else { return nil }
-        return try? encoder().encode(RPCResponse<Acknowledgement>(id: id, outcome: .failure(error)))
-    }
-
-    private static func encoder() -> JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
+        return try? EncodedResult.encoder.encode(RPCResponse<Acknowledgement>(id: id, outcome: .failure(error)))
     }
 
     private static func line(_ texts: [Data], isBatch: Bool) -> ByteBuffer {

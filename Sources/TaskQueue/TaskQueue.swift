@@ -28,6 +28,7 @@ package final class TaskQueue: Sendable {
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
     /// A lock that serialises the moving and removing of part files.
     let placesOfParts = AsyncLock()
+    package let changes = ChangeCount()
     let stagedBatches = Mutex(StagedBatchRegister())
 
     /// Creates the queue.
@@ -63,8 +64,9 @@ package final class TaskQueue: Sendable {
         self.leftoverParts = leftoverParts
         let scheduler = Scheduler(
             store: store, manager: try sessions.make(settings), settings: settings, clock: clock, logger: logger,
-            passedSources: passedSources,
-            eventsWritten: {
+            passedSources: passedSources, changes: changes,
+            eventsWritten: { [changes] in
+                changes.add()
                 passedSources.removeEnded(in: store, logger)
                 Task {
                     await hub.notify()
@@ -102,6 +104,7 @@ package final class TaskQueue: Sendable {
         await leftoverParts.apply(settings)
         await changed()
         await scheduler.quotaChanged()
+        changes.add()
     }
 
     /// The directory of tasks that name none.
@@ -170,6 +173,7 @@ package final class TaskQueue: Sendable {
         try await stored { () async throws(StoreError) in
             try await onSharedThreads { () async throws(StoreError) in try await rateKeeper.order(change) }
         }
+        changes.add()
         return await ratesInForce()
     }
 
@@ -274,6 +278,7 @@ package final class TaskQueue: Sendable {
     }
 
     func changed() async {
+        changes.add()
         passedSources.removeEnded(in: store, logger)
         await onSharedThreads {
             _ = await scheduler.settleDependencies()

@@ -36,6 +36,30 @@ struct ConnectionHandlerTests {
         }
     }
 
+    @Test("results at hand are sent in order among others, however they are pipelined")
+    func resultsAtHand() async throws {
+        let handler = ScriptedHandler(
+            commands: { command, _ in
+                guard case .taskGet(let parameters) = command else { return .success(Acknowledgement()) }
+                return .success(parameters.id)
+            },
+            resultsAtHand: { command, _ in
+                guard case .taskGet(let parameters) = command, parameters.id.rawValue % 50 != 7 else { return nil }
+                return try? EncodedResult(parameters.id)
+            })
+        try await withServer(handler) { _, path in
+            let client = try TestClient(connectingTo: path)
+            let lines = (0..<2000).map {
+                #"{"jsonrpc":"2.0","id":\#($0),"method":"task.get","params":{"id":\#($0)}}"# + "\n"
+            }
+            try await client.send(lines.joined())
+            for number in 0..<2000 {
+                try #require(
+                    try await client.line() == #"{"id":\#(number),"jsonrpc":"2.0","result":\#(number)}"#)
+            }
+        }
+    }
+
     @Test("a slow request delays its own connection and no other")
     func slowHandler() async throws {
         let gate = Gate()

@@ -39,6 +39,40 @@ struct RequestProcessorTests {
                 == #"{"id":"a/b","jsonrpc":"2.0","result":{"ok":true}}"# + "\n")
     }
 
+    @Test(
+        "a result that is encoded already gives the same line as one that is not",
+        arguments: ["7", "-1", #""a/b""#, #""\u0022ü\n""#, "null"])
+    func encodedResult(id: String) async throws {
+        let result = ["b": ["/", "ü\n"], "a": []]
+        let line = #"{"jsonrpc":"2.0","id":\#(id),"method":"daemon.status"}"#
+        var answers: [String?] = []
+        for encoded: any Encodable & Sendable in [result, try EncodedResult(result)] {
+            let processor = RequestProcessor(
+                handler: ScriptedHandler(commands: { _, _ in .success(encoded) }), peer: Peer(uid: 1, gid: 1, pid: 1))
+            let message = processor.read(ByteBuffer(string: line))
+            answers.append(await processor.reply(to: message, isSubscribed: false).answer.map { String(buffer: $0) })
+        }
+        let atHand = RequestProcessor(
+            handler: ScriptedHandler(resultsAtHand: { _, _ in try? EncodedResult(result) }),
+            peer: Peer(uid: 1, gid: 1, pid: 1))
+        answers.append(
+            atHand.replyAtHand(to: atHand.read(ByteBuffer(string: line)))?.answer.map { String(buffer: $0) })
+        #expect(answers[0] != nil && answers[0] == answers[1] && answers[0] == answers[2], "\(answers)")
+    }
+
+    @Test("only a single request with an id has its result at hand")
+    func resultAtHand() {
+        let processor = RequestProcessor(
+            handler: ScriptedHandler(resultsAtHand: { _, _ in try? EncodedResult(1) }),
+            peer: Peer(uid: 1, gid: 1, pid: 1))
+        for line in [
+            #"{"jsonrpc":"2.0","method":"daemon.status"}"#, #"{"jsonrpc":"2.0","id":1,"method":"no.such"}"#,
+            "[\(request(1))]", "{",
+        ] {
+            #expect(processor.replyAtHand(to: processor.read(ByteBuffer(string: line))) == nil, "\(line)")
+        }
+    }
+
     @Test("a notification is carried out and not answered, right or wrong")
     func notification() async {
         #expect(await answer(#"{"jsonrpc":"2.0","method":"daemon.status"}"#) == nil)

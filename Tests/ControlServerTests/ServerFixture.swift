@@ -14,6 +14,10 @@ struct ScriptedHandler: ControlHandler {
         .failure(.refused(.invalid, "no events here"))
     }
 
+    var resultsAtHand: @Sendable (Command, Peer) -> EncodedResult? = { _, _ in nil }
+
+    func resultAtHand(of command: Command, for peer: Peer) -> EncodedResult? { resultsAtHand(command, peer) }
+
     func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {
         await commands(command, peer)
     }

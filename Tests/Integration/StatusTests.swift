@@ -31,6 +31,39 @@ struct StatusTests {
         #expect(none.status == .exited(69) && none.error.contains("dlctl --help"), "\(none)")
     }
 
+    @Test("a state that is asked for all the time shows each command and each start once it is answered")
+    func freshness() async throws {
+        let server = try ScriptedServer(["/a": [.hang]])
+        let daemon = try await DaemonProcess.started()
+        let hammering = Task.detached {
+            var count = 0
+            while !Task.isCancelled {
+                let _: DaemonStatus = try daemon.call(.daemonStatus, NoParameters())
+                count += 1
+            }
+            return count
+        }
+        func tasks() throws -> [String: Int] {
+            let status: DaemonStatus = try daemon.call(.daemonStatus, NoParameters())
+            return status.tasks.filter { $0.value > 0 }
+        }
+        for round in 1...10 {
+            let id = try await daemon.add("--paused", server.url("/a"))
+            #expect(try tasks() == ["paused": round])
+            #expect(try await daemon.dlctl("resume", "\(id)").succeeded)
+            try await daemon.state(of: id, "to be active") { $0.state == .active }
+            #expect(try tasks()["active"] == 1)
+            #expect(try await daemon.dlctl("pause", "\(id)").succeeded)
+            #expect(try tasks() == ["paused": round])
+            let rate = "\(round)M"
+            #expect(try await daemon.dlctl("limit", "--download", rate).succeeded)
+            let status: DaemonStatus = try daemon.call(.daemonStatus, NoParameters())
+            #expect(status.limits?.downloadRate == Int64(round) << 20)
+        }
+        hammering.cancel()
+        #expect(try await hammering.value > 100)
+    }
+
     @Test("a host on hold is told with the reason and the time")
     func heldHosts() async throws {
         let server = try ScriptedServer(["/a": [.status(503, headers: ["Retry-After: 60"])]])

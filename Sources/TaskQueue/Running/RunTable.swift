@@ -8,8 +8,11 @@ struct RunTable: BusyTasks {
     static let limit = 4_096
 
     private(set) var runs: [TaskID: RunningTask] = [:]
+    private let changes: ChangeCount
     /// The tasks that a command is processing, with the number of commands.
     private var held: [TaskID: Int] = [:]
+
+    init(changes: ChangeCount) { self.changes = changes }
 
     subscript(id: TaskID) -> RunningTask? { runs[id] }
 
@@ -26,9 +29,15 @@ struct RunTable: BusyTasks {
     /// The tasks that run or are held.
     var busy: Set<TaskID> { Set(runs.keys).union(held.keys) }
 
-    mutating func insert(_ run: RunningTask) { runs[run.record.id] = run }
+    mutating func insert(_ run: RunningTask) {
+        runs[run.record.id] = run
+        changes.add()
+    }
 
-    mutating func remove(_ id: TaskID) -> RunningTask? { runs.removeValue(forKey: id) }
+    mutating func remove(_ id: TaskID) -> RunningTask? {
+        changes.add()
+        return runs.removeValue(forKey: id)
+    }
 
     /// Prevents tasks from starting until ``release(_:)``.
     mutating func hold(_ ids: [TaskID]) {

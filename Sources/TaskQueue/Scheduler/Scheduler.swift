@@ -22,7 +22,7 @@ package actor Scheduler {
     var mode = SchedulerMode.running
     var chooser: TaskChooser
     var allowances: OwnerAllowances
-    var running = RunTable()
+    var running: RunTable
     let shared: RequestMaker.Shared
     var alarm: AlarmPlan
     var checkpoints = CheckpointQueue()
@@ -46,7 +46,8 @@ package actor Scheduler {
 
     package init(
         store: TaskStore, manager: SessionManager, settings: QueueSettings, clock: QueueClock = .system,
-        logger: Logger, passedSources: PassedSources, eventsWritten: @escaping @Sendable () -> Void,
+        logger: Logger, passedSources: PassedSources, changes: ChangeCount,
+        eventsWritten: @escaping @Sendable () -> Void,
         downloadsEnded: @escaping @Sendable (Set<PartPlace>) -> Void = { _ in }
     ) {
         alarm = AlarmPlan(now: .init(wall: clock.now(), monotonic: clock.monotonic()))
@@ -55,6 +56,7 @@ package actor Scheduler {
         self.settings = settings
         self.clock = clock
         self.logger = logger
+        running = RunTable(changes: changes)
         shared = RequestMaker.Shared(passedSources: passedSources)
         self.eventsWritten = eventsWritten
         self.downloadsEnded = downloadsEnded

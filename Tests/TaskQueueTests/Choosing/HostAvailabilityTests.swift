@@ -129,7 +129,7 @@ struct HostAvailabilityTests {
         let refused = TransferError(.cannotConnect, "refused")
         for _ in 1...5 { chooser.record(refused, of: works[0], now: 0) }
         let opening = try #require(chooser.gate.nextHoldEnd(now: 0))
-        let chosen = try chooser.choose(limit: 2, busy: RunTable(), now: opening)
+        let chosen = try chooser.choose(limit: 2, busy: RunTable(changes: ChangeCount()), now: opening)
         #expect(chosen.map(\.work.record.id) == [ids[1]])
         #expect(chooser.unreadable == [ids[0]])
     }
@@ -146,7 +146,7 @@ struct HostAvailabilityTests {
             $0.connectionsPerHost = 2_000
         }
         var chooser = TaskChooser(store: fixture.store, settings: settings)
-        let busy = RunTable()
+        let busy = RunTable(changes: ChangeCount())
         // The number of tasks that the host may have is known once the first has been chosen.
         for limit in [1] + Array(repeating: 60, count: 8) {
             let count = try chooser.choose(limit: limit, busy: busy, now: 0).count
