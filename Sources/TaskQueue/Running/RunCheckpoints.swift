@@ -1,4 +1,5 @@
 import TaskModel
+import Transfer
 
 /// The checkpoints of one run, of which at most one is being written at a time.
 struct RunCheckpoints {
@@ -11,6 +12,8 @@ struct RunCheckpoints {
     private(set) var last: Milliseconds
     /// Whether the store refused the last checkpoint.
     private var needsRetry = false
+    /// The encoder of the resume data.
+    var encoder = ResumeDataEncoder()
 
     init(now: Milliseconds) { last = now }
 

@@ -63,11 +63,13 @@ extension Scheduler {
             request.cancel()
             return true
         }
-        guard let resumeData, !resumeData.bytes.isEmpty else { return true }
+        guard let resumeData else { return true }
+        let bytes = task.checkpoints.encoder.bytes(of: resumeData)
+        guard !bytes.isEmpty else { return true }
         let progress = TaskProgress(
             bytesDone: resumeData.ranges.count, bytesTotal: request.progress.totalBytes,
             bytesFetched: task.bytesFetched, startedAt: task.record.startedAt ?? task.startedAt,
-            resumeData: resumeData.bytes)
+            resumeData: bytes)
         do throws(StoreError) {
             try await store.write([.checkpoint(id, progress)], now: clock.now())
         } catch {
