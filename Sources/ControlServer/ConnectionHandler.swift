@@ -22,7 +22,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private let link: ClientLink
     private var machine: ConnectionStateMachine
     private var isPerforming = false
-    private var responsesInRow = 0
+    private var sentInRow = 0
     private var context: ChannelHandlerContext?
     private var lastActivity: NIODeadline
     /// The message of the line that was decoded ahead.
@@ -193,14 +193,15 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         guard line.readableBytes <= Self.lineDecodedHere else {
             return execute(lane, ticket) { [processor] in processor.read(line) }
         }
-        let message = processor.read(line)
+        // The handler may block when it prepares a command, so that is left to the task.
+        let message = processor.decode(line)
         guard let reply = processor.replyAtHand(to: message) else { return execute(lane, ticket) { message } }
-        responsesInRow += 1
-        guard responsesInRow >= Self.responsesInRow, let eventLoop = context?.eventLoop else {
+        sentInRow += 1
+        guard sentInRow >= Self.responsesInRow, let eventLoop = context?.eventLoop else {
             lastActivity = .now()
             return handle(.replied(reply, ticket))
         }
-        responsesInRow = 0
+        sentInRow = 0
         server.table.taskBegan()
         eventLoop.assumeIsolated().execute {
             self.lastActivity = .now()

@@ -89,13 +89,22 @@ struct RequestProcessor: Sendable {
     ///
     /// - Parameter line: a non-empty line without its LF.
     func read(_ line: ByteBuffer) -> Result<Message, RPCError> {
+        decode(line).map { message in
+            guard case .single(let request, _) = message else { return message }
+            return .single(request, prepare(request))
+        }
+    }
+
+    /// Decodes a line. Its command is prepared when it is carried out.
+    ///
+    /// - Parameter line: a non-empty line without its LF.
+    func decode(_ line: ByteBuffer) -> Result<Message, RPCError> {
         let bytes = line.readableBytesView
         if let fault = JSONScan.fault(in: bytes) { return .failure(RPCError(fault)) }
         do {
             let data = Data(bytes)
             guard Self.isBatch(line) else {
-                let request = try JSONDecoder().decode(IncomingRequest.self, from: data)
-                return .success(.single(request, prepare(request)))
+                return .success(.single(try JSONDecoder().decode(IncomingRequest.self, from: data), nil))
             }
             let requests = try JSONDecoder().decode(Batch.self, from: data).requests
             guard !requests.isEmpty else { return .failure(.invalidRequest("the batch is empty")) }
