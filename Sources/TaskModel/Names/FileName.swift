@@ -65,19 +65,21 @@ public enum FileName {
     }
 
     /// Returns the default name of a download: the last path segment of the URL after ``makeSafe(_:)``, otherwise
-    /// `download`.
+    /// `download`. Parameters of the segment that grant access, such as `;jsessionid=…`, are left out, since everyone
+    /// who lists the directory can read the name.
     public static func fromURL(_ url: String) -> String {
         if let name = plainSegment(of: url) { return name }
         guard let bytes = pathBytes(of: url), let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else {
             return "download"
         }
-        return makeSafe(String(decoding: percentDecoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? "download"
+        let segment = TaskAddress.withoutSecretParameters(bytes[(slash + 1)...])
+        return makeSafe(String(decoding: percentDecoded(segment[...]), as: UTF8.self)) ?? "download"
     }
 
     /// Returns the last path segment of a URL that needs no decoding. This is the fast path for most URLs.
     ///
-    /// - Returns: `nil` where the URL needs the full treatment (percent-encoding, query, fragment, non-ASCII bytes or a
-    ///   segment that is not plain).
+    /// - Returns: `nil` where the URL needs the full treatment (percent-encoding, parameters, query, fragment, non-ASCII
+    ///   bytes or a segment that is not plain).
     private static func plainSegment(of url: String) -> String? {
         var url = url
         return url.withUTF8 { bytes in
@@ -85,10 +87,7 @@ public enum FileName {
                 bytes[colon + 1] == UInt8(ascii: "/"), bytes[colon + 2] == UInt8(ascii: "/"),
                 let slash = bytes.lastIndex(of: UInt8(ascii: "/")), slash > colon + 3, slash + 1 < bytes.count
             else { return nil }
-            for byte in bytes
-            where byte == UInt8(ascii: "%") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") || byte > 0x7E {
-                return nil
-            }
+            guard !bytes.contains(where: { "%?#;".utf8.contains($0) || $0 > 0x7E }) else { return nil }
             let segment = String(decoding: bytes[(slash + 1)...], as: UTF8.self)
             return isPlain(segment) ? segment : nil
         }

@@ -179,12 +179,27 @@ public struct TaskAddress: Sendable, Equatable {
     /// The names of parameters whose values grant access: signatures, tokens, keys, sessions.
     private static let secretParameters: Set<String> = [
         "x-amz-signature", "x-amz-security-token", "x-amz-credential", "x-goog-signature", "x-goog-credential",
-        "signature", "sig", "token", "access_token", "auth", "authorization", "key", "apikey", "api_key",
-        "password", "passwd", "pass", "pwd", "pw", "passphrase", "secret", "client_secret", "policy", "hdnts", "hdnea",
-        "jwt", "refresh_token", "id_token", "session_token", "api-key", "x-api-key", "access_key", "session",
-        "sessionid",
-        "session_id", "sid", "jsessionid", "phpsessid",
+        "x-oss-signature", "x-oss-security-token", "signature", "q-signature", "sig", "token", "access_token",
+        "access-token", "auth_token", "authtoken", "oauth_token", "private_token", "job_token", "auth",
+        "authorization", "key", "apikey", "api_key", "password", "passwd", "pass", "pwd", "pw", "passphrase", "secret",
+        "client_secret", "policy", "hdnts", "hdnea", "jwt", "refresh_token", "id_token", "session_token", "api-key",
+        "x-api-key", "access_key", "session", "sessionid", "session_id", "sid", "jsessionid", "phpsessid",
     ]
+
+    /// Returns a segment of a path without its parameters (RFC 3986, section 3.3) whose values are secret.
+    static func withoutSecretParameters(_ segment: ArraySlice<UInt8>) -> [UInt8] {
+        let separator = UInt8(ascii: ";")
+        let parts = segment.split(separator: separator, omittingEmptySubsequences: false)
+        let shown = parts.prefix(1) + parts.dropFirst().filter { secretValue(of: $0) == nil }
+        return Array(shown.joined(separator: [separator]))
+    }
+
+    /// Returns the index at which the value of a parameter (`name=value`) begins, if the name is that of a secret.
+    private static func secretValue(of parameter: ArraySlice<UInt8>) -> Int? {
+        guard let equals = parameter.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+        let name = String(decoding: FileName.percentDecoded(parameter[..<equals]), as: UTF8.self)
+        return secretParameters.contains(name.lowercased()) ? equals + 1 : nil
+    }
 
     private static func redact(_ bytes: [UInt8], userInfo: Range<Int>?) -> String {
         var shown: [UInt8] = []
@@ -196,30 +211,41 @@ public struct TaskAddress: Sendable, Equatable {
         }
         let fragment = rest.firstIndex(of: UInt8(ascii: "#")) ?? rest.endIndex
         let query = rest[..<fragment].firstIndex(of: UInt8(ascii: "?")) ?? fragment
-        redact(rest[..<query], separator: UInt8(ascii: ";"), into: &shown)
+        redactPath(rest[..<query], into: &shown)
         for part in [rest[query..<fragment], rest[fragment...]] where !part.isEmpty {
             shown += part.prefix(1)
-            redact(part.dropFirst(), separator: UInt8(ascii: "&"), into: &shown)
+            redactQuery(part.dropFirst(), into: &shown)
         }
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// Appends a part of a URL with parameters (`name=value`), the values of secret ones replaced.
-    private static func redact(_ part: ArraySlice<UInt8>, separator: UInt8, into shown: inout [UInt8]) {
-        let parameters = part.split(separator: separator, omittingEmptySubsequences: false)
+    private static let replacement = Array("REDACTED".utf8)
+
+    /// Appends a path, with the values of secret parameters replaced up to the end of their segments.
+    private static func redactPath(_ path: ArraySlice<UInt8>, into shown: inout [UInt8]) {
+        let parameters = path.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         for (index, parameter) in parameters.enumerated() {
-            if index > 0 { shown.append(separator) }
-            if let equals = parameter.firstIndex(of: UInt8(ascii: "=")),
-                secretParameters.contains(
-                    String(decoding: FileName.percentDecoded(parameter[..<equals]), as: UTF8.self).lowercased())
-            {
-                shown += parameter[...equals]
-                shown += Array("REDACTED".utf8)
-                // A parameter of the path ends at the next segment.
-                if separator == UInt8(ascii: ";") { shown += parameter[equals...].drop { $0 != UInt8(ascii: "/") } }
-            } else {
+            if index > 0 { shown.append(UInt8(ascii: ";")) }
+            guard let value = secretValue(of: parameter) else {
                 shown += parameter
+                continue
             }
+            shown += parameter[..<value] + replacement + parameter[value...].drop { $0 != UInt8(ascii: "/") }
+        }
+    }
+
+    /// Appends a query or a fragment, with the values of secret parameters replaced. Parameters are separated by `&`;
+    /// old programs also write `;`, which may as well be part of a value.
+    private static func redactQuery(_ query: ArraySlice<UInt8>, into shown: inout [UInt8]) {
+        let pieces = query.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        for (index, piece) in pieces.enumerated() {
+            if index > 0 { shown.append(UInt8(ascii: "&")) }
+            let parameters = piece.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+            guard let value = parameters.lazy.compactMap({ secretValue(of: $0) }).first else {
+                shown += piece
+                continue
+            }
+            shown += piece[..<value] + replacement
         }
     }
 }

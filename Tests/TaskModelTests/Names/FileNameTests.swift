@@ -96,6 +96,8 @@ struct FileNameTests {
             ("http://h/", "download"), ("http://h/..", "download"), ("http://h/a%2Fb", "b"),
             ("http://h/..%2F%CC%81x", "\u{301}x"), ("http://h/%ff%fea", "a"), ("http://h/100%", "100%"),
             ("http://h/%4", "%4"), ("http://h/%e6%bc%a2", "漢"), ("h/a", "download"), ("http://h?/a", "download"),
+            ("http://h/a.pdf;jsessionid=secret", "a.pdf"), ("http://h/a;v=1;TOKEN=secret;b", "a;v=1;b"),
+            ("http://h/token=1", "token=1"), ("http://h/;sid=secret", "download"), ("http://h/a;v=%31", "a;v=1"),
         ])
     func fromURL(url: String, expected: String) {
         #expect(FileName.fromURL(url) == expected)

@@ -84,6 +84,8 @@ struct TaskAddressTests {
             ("http://h/a;JSESSIONID=S/b;v=1?q=2", "http://h/a;JSESSIONID=REDACTED/b;v=1?q=2"),
             ("http://h/?pw=1&sid=2&code=3", "http://h/?pw=REDACTED&sid=REDACTED&code=3"),
             ("http://h/?monkey=1&tokens=2", "http://h/?monkey=1&tokens=2"),
+            ("http://h/?a=1;token=b;c&d=2", "http://h/?a=1;token=REDACTED&d=2"),
+            ("http://h/?a=b;c&private_token=d", "http://h/?a=b;c&private_token=REDACTED"),
         ])
     func redaction(url: String, shown: String) throws {
         #expect(try TaskAddress(parsing: url).redacted == shown)
