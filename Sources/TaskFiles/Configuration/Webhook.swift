@@ -60,17 +60,18 @@ extension Configuration {
                 if webhook.batch?.isEmpty == true {
                     value.report("is empty; give the name of a batch or remove the key")
                 }
+                refuseControls(webhook.batch, at: value)
             case "headers":
                 let lines = value.shape == .list ? value.list("a list of header lines") ?? [] : [value]
                 webhook.headers = lines.flatMap { line in
-                    secret(line, "a header line such as 'Authorization: Bearer …'", baseDirectory, files)
-                        .map(SecretText.lines) ?? []
+                    secret(line, "a header line such as 'Authorization: Bearer …'", baseDirectory, files)?
+                        .lines ?? []
                 }
                 check(webhook, at: value)
             default:
-                webhook.secret = secret(value, "the key of the signature", baseDirectory, files)
-                    .map(SecretText.password)
+                webhook.secret = secret(value, "the key of the signature", baseDirectory, files)?.password
                 if webhook.secret?.isEmpty == true { value.report("is empty") }
+                refuseControls(webhook.secret, at: value)
             }
         }
         return webhook
@@ -104,19 +105,47 @@ extension Configuration {
         }
     }
 
-    /// Returns a text, or for `@FILE` the contents of the file, whose path is relative to the configuration's directory.
+    /// Reports a control character in a text, which no batch has, and which is a mistake in a key.
+    private static func refuseControls(_ text: String?, at value: YAMLValue) {
+        guard let text, text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return }
+        value.report("contains a control character, such as a line break")
+    }
+
+    /// A secret in the configuration, or in a file of its own.
+    private enum Secret {
+        case text(String)
+        case file(String)
+
+        /// The header lines. Only a file has several: a line break within a line would add a line unnoticed.
+        var lines: [String] {
+            switch self {
+            case .text(let text): [text]
+            case .file(let text): SecretText.lines(text)
+            }
+        }
+
+        /// The text, or the first line of the file.
+        var password: String {
+            switch self {
+            case .text(let text): text
+            case .file(let text): SecretText.password(text)
+            }
+        }
+    }
+
+    /// Returns a secret: a text, or for `@FILE` the file, whose path is relative to the configuration's directory.
     private static func secret(
         _ value: YAMLValue, _ expected: String, _ baseDirectory: String, _ files: NamedFiles
-    ) -> String? {
+    ) -> Secret? {
         guard let text = value.text(expected) else { return nil }
-        guard text.hasPrefix("@") else { return text }
+        guard text.hasPrefix("@") else { return .text(text) }
         let path = String(text.dropFirst())
         guard !path.isEmpty, path != "-" else {
             value.report("names no file; write @ and the path of the file")
             return nil
         }
         switch files.text(path.hasPrefix("/") ? path : baseDirectory + "/" + path, limit: SecretText.Limit.headers) {
-        case .success(let text): return text
+        case .success(let text): return .file(text)
         case .failure(let error):
             value.reportBare("`\(value.name)`: \(error.reason)")
             return nil

@@ -12,6 +12,7 @@ struct WebhookTests {
                 switch path {
                 case "/etc/dld/key": Array("s3cret\n".utf8)
                 case "/run/headers": Array("A: 1\r\nB: 2\n".utf8)
+                case "/run/returns": Array("A: 1\rB: 2\n".utf8)
                 default: throw UnreadableFile("\(path) does not exist")
                 }
             }
@@ -55,6 +56,16 @@ struct WebhookTests {
             ("notify: [{url: http://h/, secret: ''}]", 35, "`secret` is empty"),
             ("notify: [{url: http://h/, secret: '@'}]", 35, "names no file"),
             ("notify: [{url: http://h/, secret: '@none'}]", 35, "`secret`: /etc/dld/none does not exist"),
+            ("notify: [{url: \"http://h/\\r\\nA: b\"}]", 16, "`url`: contains a control character"),
+            ("notify: [{url: \"http://h/\\0\"}]", 16, "`url`: contains a control character"),
+            ("notify: [{url: http://h/, headers: \"A: b\\r\\nC: d\"}]", 36, "`headers`: contains a control character"),
+            ("notify: [{url: http://h/, headers: [\"A: b\\nC: d\"]}]", 36, "`headers`: contains a control character"),
+            ("notify: [{url: http://h/, headers: \"A: b\\0\"}]", 36, "`headers`: contains a control character"),
+            ("notify: [{url: http://h/, headers: '@/run/returns'}]", 36, "`headers`: contains a control character"),
+            ("notify: [{url: http://h/, secret: \"a\\nb\"}]", 35, "`secret` contains a control character"),
+            ("notify: [{url: http://h/, secret: \"a\\0b\"}]", 35, "`secret` contains a control character"),
+            ("notify: [{url: http://h/, secret: '@/run/returns'}]", 35, "`secret` contains a control character"),
+            ("notify: [{url: http://h/, batch: \"a\\nb\"}]", 34, "`batch` contains a control character"),
             ("notify: [{url: http://h/, retries: 3}]", 27, "`retries` is not a key here"),
             ("notify: [{url: http://h/}, {url: http://h/}]", 28, "the same `url` and `batch` as an earlier one"),
         ])
