@@ -96,6 +96,11 @@ struct CanaryTests {
         let bad = try await run("bad", daemon, server)
         for id in bad { #expect(try daemon.task(id).state != .completed) }
         try await expectSilence(daemon, bad)
+        let copies = try TemporaryDirectory()
+        let copied = try await daemon.dlctl("backup", copies.file("before"))
+        #expect(copied.succeeded && !(copied.output + copied.error).contains(Self.canary), "\(copied)")
+        // A copy must be able to retry what failed.
+        #expect(try await run(["grep", "-rla", Self.canary, copies.path]).lines == [copies.file("before")])
         let sent = server.requests()
         let fields = sent.flatMap { request in request.headers.map(\.value) }
         for word in ["c4nary-header", "Bearer c4nary-bearer", "a=c4nary-cookie"] {
@@ -109,6 +114,9 @@ struct CanaryTests {
         try await eventually(that: "nothing holds a secret", within: .seconds(60), every: .milliseconds(200)) {
             try await holders(daemon).isEmpty
         }
+        let later = try TemporaryDirectory()
+        #expect(try await daemon.dlctl("backup", "--json", later.file("after")).succeeded)
+        #expect(try await run(["grep", "-rla", Self.canary, later.path]).lines == [])
         #expect(try await daemon.terminate() == .exited(0))
         #expect(try await holders(daemon) == [])
     }

@@ -85,6 +85,77 @@ struct OwnersTests {
         #expect(try await events(daemon)["\(Self.other)"] == 6)
     }
 
+    @Test("A17, A31: thousands of one's events, with readers that never read, keep no event from another's readers")
+    func unreadEvents() async throws {
+        let count = 1_500
+        let server = try ScriptedServer(["/quick": [.serve(Resource(size: 10))]])
+        let receiver = try ScriptedServer(["/h": [.status(200)]])
+        let daemon = try await daemon("notify: [{url: '\(receiver.url("/h"))', on: [updated, completed]}]\n")
+        let place = try TemporaryDirectory(mode: 0o777)
+        let input = try daemon.directory.write(
+            String(repeating: "http://127.0.0.1:1/f\n", count: count), to: "list.txt")
+        #expect(chmod(input, 0o644) == 0)
+        #expect(try await dlctl(Self.one, daemon, "add", "--paused", "--input", input).succeeded)
+        let connections = """
+            import os, socket, sys, time
+            user = int(sys.argv[2])
+            os.setgroups([])
+            os.setgid(user)
+            os.setuid(user)
+            request = b'{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"after":0}}\\n'
+            sockets = [socket.socket(socket.AF_UNIX) for _ in range(32)]
+            for s in sockets:
+                s.connect(sys.argv[1])
+                s.sendall(request)
+            print("subscribed", flush=True)
+            time.sleep(600)
+            """
+        let unread = try ChildProcess(["python3", "-c", connections, daemon.socket, "\(Self.one)"])
+        let program = try DaemonProcess.program("dlctl")
+        let events = [program, "--socket", daemon.socket, "events"]
+        let stuck = try child(Self.one, events + ["--after", "0", "--exec", "sleep 30"])
+        try await eventually(that: "nobody reads") { unread.standardOutput.contains("subscribed") }
+        let follower = try child(Self.other, events + ["--follow", "--json", "--on", "completed"])
+        let log = place.file("log")
+        let hook = try child(
+            Self.other,
+            events + ["--cursor", "h", "--on", "completed", "--exec", "echo \"$DLD_ID $DLD_OWNER\" >>'\(log)'"],
+            environment: ["XDG_STATE_HOME": place.path])
+        try await eventually(that: "the hook waits for events") { exists(place.file("dld/hooks/h")) }
+        for priority in ["high", "low"] {
+            let changed = try await dlctl(
+                Self.one, daemon, "rpc", "task.update",
+                "{\"filter\":{},\"changes\":{\"priority\":\"\(priority)\"}}")
+            #expect(changed.output.contains("\"changed\":\(count)"), "\(changed)")
+        }
+        let quick = server.url("/quick")
+        let done = try await dlctl(Self.other, daemon, "add", "--wait", quick, quick, quick)
+        #expect(done.succeeded, "\(done)")
+        try await eventually(that: "his follower has all three") {
+            follower.standardOutput.split(separator: "\n").count == 3
+        }
+        try await eventually(that: "his commands have run") {
+            (try? text(of: log))?.split(separator: "\n").count == 3
+        }
+        #expect(try text(of: log).split(separator: "\n").allSatisfy { $0.hasSuffix(" \(Self.other)") })
+        try await eventually(that: "the receiver has been told of his three") {
+            let messages = receiver.requests().map { String(decoding: $0.body, as: UTF8.self) }
+            return messages.count { $0.contains("\"owner\":\(Self.other)") && $0.contains("\"completed\"") } >= 3
+        }
+        let tasks = try await dlctl(Self.other, daemon, "list", "--json")
+        #expect(try JSONDecoder().decode([TaskStatus].self, from: Data(tasks.output.utf8)).count == 3)
+        #expect(unread.poll() == nil && stuck.poll() == nil && follower.poll() == nil && hook.poll() == nil)
+    }
+
+    /// Starts a program as a user.
+    private func child(
+        _ uid: UInt32, _ arguments: [String], environment: [String: String?] = [:]
+    ) throws -> ChildProcess {
+        try ChildProcess(
+            ["setpriv", "--reuid", "\(uid)", "--regid", "\(uid)", "--clear-groups"] + arguments,
+            environment: environment)
+    }
+
     /// Returns the number of events in the journal by owner.
     private func events(_ daemon: DaemonProcess) async throws -> [String: Int] {
         let sql = "SELECT owner || ' ' || sum(count) FROM event GROUP BY owner"
