@@ -9,12 +9,16 @@ import DequeModule
 ///
 /// Waiting requests are served in the order of their arrival. Further connections of a download come after the requests
 /// without which a transfer cannot begin, but every fourth turn is theirs. Only the first one in the order needs a timer.
+///
+/// A request belongs to the loop on which it is looked at. A loop that does not look in time, because a disk holds it up,
+/// is passed over until it looks again: the first request of another loop, the rival, has a timer too, and takes the turn
+/// that the first one has not taken within ``patience``.
 struct RequestPace {
     /// The next step of a request.
     enum Step: Equatable {
         /// The request is sent now.
         case send
-        /// The request is the next one, and may be sent after these milliseconds.
+        /// The request is the next one, or the rival of the next one, and is looked at again after these milliseconds.
         case wait(Int64)
         /// The request waits behind others.
         case queue
@@ -25,6 +29,8 @@ struct RequestPace {
     /// The time in nanoseconds by which a request may be early to make up for a late one.
     private static let slack: UInt64 = 10_000_000
     private static let second = 1_000_000_000.0
+    /// The time in nanoseconds within which a request has to take its turn while one of another loop waits.
+    static let patience: UInt64 = 100_000_000
     /// The longest distance between two requests in nanoseconds: a day.
     private static let longestInterval = 86_400 * second
 
@@ -37,6 +43,12 @@ struct RequestPace {
     private var last: MonotonicTime?
     private var first: Deque<Int> = []
     private var further: Deque<Int> = []
+    /// The loops of the waiting requests.
+    private var loops: [Int: Int] = [:]
+    /// The number of waiting requests of each loop.
+    private var waiting: [Int: Int] = [:]
+    /// The loops that did not look in time.
+    private var absent: Set<Int> = []
     /// The number of requests that came before those of further connections since the last one of these.
     private var passed = 0
     private static let mostPassed = 3
@@ -57,9 +69,20 @@ struct RequestPace {
     }
 
     /// The request whose turn is next.
-    var head: Int? { isTurnOfFurther ? further.first : first.first }
+    var head: Int? { head { !absent.contains($0) } }
 
-    private var isTurnOfFurther: Bool { first.isEmpty || (passed >= Self.mostPassed && !further.isEmpty) }
+    /// The request whose turn it is if the loop of the next one does not look in time.
+    var rival: Int? {
+        guard waiting.count > 1, let head, let late = loops[head] else { return nil }
+        return self.head { $0 != late && !absent.contains($0) }
+    }
+
+    /// Returns the next request of the loops that `isPresent` selects.
+    private func head(_ isPresent: (Int) -> Bool) -> Int? {
+        let isNext = { (id: Int) in loops[id].map(isPresent) ?? false }
+        let (first, further) = (first.first(where: isNext), further.first(where: isNext))
+        return passed >= Self.mostPassed ? further ?? first : first ?? further
+    }
 
     var isEmpty: Bool { first.isEmpty && further.isEmpty }
 
@@ -71,41 +94,59 @@ struct RequestPace {
     /// - Parameters:
     ///   - id: a number of its own.
     ///   - isFurther: whether the request is for a further connection of a download.
-    mutating func enter(_ id: Int, isFurther: Bool, now: MonotonicTime) -> Step {
+    ///   - loop: the loop that looks at the request.
+    mutating func enter(_ id: Int, isFurther: Bool, loop: Int = 0, now: MonotonicTime) -> Step {
+        // The loop works.
+        absent.remove(loop)
         if isFree(now: now) {
             recordSent(now)
             return .send
         }
         if isFurther { further.append(id) } else { first.append(id) }
-        return head == id ? .wait(now.milliseconds(until: next)) : .queue
+        loops[id] = loop
+        waiting[loop, default: 0] += 1
+        return step(of: id, now: now)
+    }
+
+    private func step(of id: Int, now: MonotonicTime) -> Step {
+        if head == id { return .wait(now.milliseconds(until: next)) }
+        return rival == id ? .wait(now.milliseconds(until: Self.time(next, plus: Self.patience))) : .queue
     }
 
     /// Looks at a waiting request again. It leaves the order if it is sent.
     mutating func look(_ id: Int, now: MonotonicTime) -> Step {
-        guard head == id else { return .queue }
-        guard now >= next else { return .wait(now.milliseconds(until: next)) }
-        if isTurnOfFurther {
-            further.removeFirst()
-            passed = 0
-        } else {
-            first.removeFirst()
-            passed = further.isEmpty ? 0 : passed + 1
+        if let loop = loops[id] { absent.remove(loop) }
+        if rival == id, now >= Self.time(next, plus: Self.patience), let late = head.flatMap({ loops[$0] }) {
+            absent.insert(late)
         }
+        guard head == id, now >= next else { return step(of: id, now: now) }
+        if let index = further.firstIndex(of: id) {
+            further.remove(at: index)
+            passed = 0
+        } else if let index = first.firstIndex(of: id) {
+            first.remove(at: index)
+            passed = further.isEmpty ? 0 : min(passed + 1, Self.mostPassed)
+        }
+        forget(id)
         recordSent(now)
         return .send
     }
 
     /// Removes a waiting request.
-    ///
-    /// - Returns: whether it was the next one.
-    mutating func leave(_ id: Int) -> Bool {
-        let wasHead = head == id
+    mutating func leave(_ id: Int) {
         if let index = first.firstIndex(of: id) {
             first.remove(at: index)
         } else if let index = further.firstIndex(of: id) {
             further.remove(at: index)
         }
-        return wasHead
+        forget(id)
+    }
+
+    private mutating func forget(_ id: Int) {
+        guard let loop = loops.removeValue(forKey: id), let count = waiting[loop] else { return }
+        waiting[loop] = count > 1 ? count - 1 : nil
+        // A loop without a request that waits needs no mark.
+        if count <= 1 { absent.remove(loop) }
     }
 
     private mutating func recordSent(_ now: MonotonicTime) {

@@ -11,6 +11,20 @@ public final class RequestPacer: Sendable {
         var pace: RequestPace
         /// Wake the waiting requests, by their numbers. They return `false` for a request whose loop has ended.
         var wakes: [Int: @Sendable () -> Bool] = [:]
+
+        /// The requests that need a timer.
+        private var awaited: (head: Int?, rival: Int?) { (pace.head, pace.rival) }
+
+        /// Performs a change.
+        ///
+        /// - Returns: the requests that need another timer by it.
+        mutating func change(_ body: (inout Host) -> Void) -> [Int] {
+            let before = awaited
+            body(&self)
+            let after = awaited
+            return [after.head == before.head ? nil : after.head, after.rival == before.rival ? nil : after.rival]
+                .compactMap { $0 }
+        }
     }
 
     private struct State {
@@ -37,16 +51,16 @@ public final class RequestPacer: Sendable {
     public var rates: HostTable<Double> {
         get { state.withLock { $0.rates } }
         set {
-            let origins = state.withLock { state -> [String] in
-                guard state.rates != newValue else { return [] }
+            let awaited = state.withLock { state -> [String: [Int]] in
+                guard state.rates != newValue else { return [:] }
                 state.rates = newValue
                 for origin in state.hosts.keys {
                     state.hosts[origin]?.pace.setRate(newValue.value(forOrigin: origin))
                 }
-                return Array(state.hosts.keys)
+                return state.hosts.mapValues { [$0.pace.head, $0.pace.rival].compactMap { $0 } }
             }
             if !newValue.isEmpty { isUsed.store(true, ordering: .relaxed) }
-            for origin in origins { wakeNext(origin) }
+            for (origin, numbers) in awaited { wake(numbers, at: origin) }
         }
     }
 
@@ -72,27 +86,34 @@ public final class RequestPacer: Sendable {
     ///
     /// - Parameters:
     ///   - origin: `scheme://name:port`.
-    ///   - isFurther: see ``RequestPace/enter(_:isFurther:now:)``.
+    ///   - isFurther: see ``RequestPace/enter(_:isFurther:loop:now:)``.
+    ///   - loop: see ``RequestPace/enter(_:isFurther:loop:now:)``.
     ///   - wake: called on any thread when the request is to be looked at again; returns `false` if it never will be.
     /// - Returns: `nil` if the request may be sent now.
     func enter(
-        _ origin: String, isFurther: Bool, now: MonotonicTime, wake: @escaping @Sendable () -> Bool
+        _ origin: String, isFurther: Bool, loop: Int, now: MonotonicTime, wake: @escaping @Sendable () -> Bool
     ) -> (ticket: Ticket, step: RequestPace.Step)? {
         guard mayLimit else { return nil }
         let origin = Self.key(origin)
-        return state.withLock { state in
+        var step: RequestPace.Step?
+        let (number, awaited) = state.withLock { state -> (Int, [Int]) in
             if state.hosts[origin] == nil {
-                guard let rate = state.rates.value(forOrigin: origin) else { return nil }
+                guard let rate = state.rates.value(forOrigin: origin) else { return (0, []) }
                 Self.sweep(&state, now: now)
                 state.hosts[origin] = Host(pace: RequestPace(rate: rate))
             }
             state.lastNumber &+= 1
             let number = state.lastNumber
-            guard let step = state.hosts[origin]?.pace.enter(number, isFurther: isFurther, now: now), step != .send
-            else { return nil }
-            state.hosts[origin]?.wakes[number] = wake
-            return (Ticket(self, origin: origin, number: number), step)
+            let awaited = state.hosts[origin]?.change { host in
+                step = host.pace.enter(number, isFurther: isFurther, loop: loop, now: now)
+                if step != .send { host.wakes[number] = wake }
+            }
+            // The new request knows its own step.
+            return (number, (awaited ?? []).filter { $0 != number })
         }
+        self.wake(awaited, at: origin)
+        guard let step, step != .send else { return nil }
+        return (Ticket(self, origin: origin, number: number), step)
     }
 
     /// Whether any host may have a limit.
@@ -109,40 +130,35 @@ public final class RequestPacer: Sendable {
     private static func key(_ origin: String) -> String { origin.replacing(".:", with: ":") }
 
     private func look(_ ticket: Ticket, now: MonotonicTime) -> RequestPace.Step {
-        let step = state.withLock { state -> RequestPace.Step in
-            // A host with a waiting request is never removed.
-            guard let step = state.hosts[ticket.origin]?.pace.look(ticket.number, now: now) else { return .send }
-            if step == .send { state.hosts[ticket.origin]?.wakes[ticket.number] = nil }
-            return step
+        // A host with a waiting request is never removed.
+        var step = RequestPace.Step.send
+        let awaited = state.withLock { state in
+            state.hosts[ticket.origin]?.change { host in
+                step = host.pace.look(ticket.number, now: now)
+                if step == .send { host.wakes[ticket.number] = nil }
+            }
         }
-        if step == .send { wakeNext(ticket.origin) }
+        wake((awaited ?? []).filter { $0 != ticket.number }, at: ticket.origin)
         return step
     }
 
-    private func leave(origin: String, number: Int) {
-        let wasNext = state.withLock { state in
-            state.hosts[origin]?.wakes[number] = nil
-            return state.hosts[origin]?.pace.leave(number) == true
-        }
-        if wasNext { wakeNext(origin) }
-    }
+    private func leave(origin: String, number: Int) { wake(remove(number, at: origin), at: origin) }
 
-    /// Makes the next waiting request set its timer. A request whose loop has ended leaves the order.
-    private func wakeNext(_ origin: String) {
-        while let (number, wake) = next(origin), !wake() {
-            state.withLock { state in
-                state.hosts[origin]?.wakes[number] = nil
-                _ = state.hosts[origin]?.pace.leave(number)
-            }
-        }
-    }
-
-    private func next(_ origin: String) -> (number: Int, wake: @Sendable () -> Bool)? {
+    private func remove(_ number: Int, at origin: String) -> [Int] {
         state.withLock { state in
-            guard let number = state.hosts[origin]?.pace.head, let wake = state.hosts[origin]?.wakes[number] else {
-                return nil
-            }
-            return (number, wake)
+            state.hosts[origin]?.change { host in
+                host.wakes[number] = nil
+                host.pace.leave(number)
+            } ?? []
+        }
+    }
+
+    /// Makes waiting requests set their timers. A request whose loop has ended leaves the order.
+    private func wake(_ numbers: [Int], at origin: String) {
+        var numbers = numbers
+        while let number = numbers.popLast() {
+            guard let wake = state.withLock({ $0.hosts[origin]?.wakes[number] }), !wake() else { continue }
+            numbers += remove(number, at: origin)
         }
     }
 

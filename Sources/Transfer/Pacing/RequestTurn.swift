@@ -29,7 +29,8 @@ final class RequestTurn {
         guard pacer.mayLimit else { return nil }
         let turn = RequestTurn(task, core, go)
         let reference = LoopReference(turn, on: core)
-        let entry = pacer.enter(origin(), isFurther: isFurther, now: turn.began) {
+        let loop = Int(bitPattern: ObjectIdentifier(core))
+        let entry = pacer.enter(origin(), isFurther: isFurther, loop: loop, now: turn.began) {
             reference.perform { $0.look() }
         }
         guard let (ticket, step) = entry else { return nil }

@@ -12,14 +12,15 @@ struct RequestPaceTests {
         init(rate: Double?) { pace = RequestPace(rate: rate) }
 
         var head: Int? { pace.head }
+        var rival: Int? { pace.rival }
         var isEmpty: Bool { pace.isEmpty }
         func isFree(now: MonotonicTime) -> Bool { pace.isFree(now: now) }
         func setRate(_ rate: Double?) { pace.setRate(rate) }
         func look(_ id: Int, now: MonotonicTime) -> RequestPace.Step { pace.look(id, now: now) }
-        func leave(_ id: Int) -> Bool { pace.leave(id) }
+        func leave(_ id: Int) { pace.leave(id) }
 
-        func enter(_ id: Int, isFurther: Bool, now: MonotonicTime) -> RequestPace.Step {
-            pace.enter(id, isFurther: isFurther, now: now)
+        func enter(_ id: Int, isFurther: Bool = false, loop: Int = 0, now: MonotonicTime) -> RequestPace.Step {
+            pace.enter(id, isFurther: isFurther, loop: loop, now: now)
         }
     }
 
@@ -81,14 +82,102 @@ struct RequestPaceTests {
         #expect(order == [3, 4, 5, 2, 6, 7, 8, 9, 10])
     }
 
-    @Test("a request that gives up makes room, and only the next one's leaving is news to the others")
+    @Test("a request that gives up makes room")
     func leaving() {
         let pace = Pace(rate: 1)
         for id in 1...4 { _ = pace.enter(id, isFurther: id == 4, now: at(0)) }
-        #expect(!pace.leave(3) && pace.head == 2)
-        #expect(pace.leave(2) && pace.head == 4)
-        #expect(!pace.leave(99))
-        #expect(pace.leave(4) && pace.isEmpty && pace.isFree(now: at(1_000)))
+        pace.leave(3)
+        #expect(pace.head == 2)
+        pace.leave(2)
+        #expect(pace.head == 4)
+        pace.leave(99)
+        pace.leave(4)
+        #expect(pace.isEmpty && pace.isFree(now: at(1_000)))
+    }
+
+    @Test("a loop that does not take its turn in time loses it to the next request of another loop")
+    func lateLoop() {
+        let pace = Pace(rate: 1)
+        #expect(pace.enter(1, now: at(0)) == .send)
+        #expect(pace.enter(2, loop: 1, now: at(0)) == .wait(1_000))
+        #expect(pace.enter(3, loop: 1, now: at(0)) == .queue)
+        #expect(pace.enter(4, loop: 2, now: at(0)) == .wait(1_100))
+        #expect(pace.enter(5, loop: 2, now: at(0)) == .queue)
+        #expect(pace.rival == 4)
+        #expect(pace.look(4, now: at(1_099)) == .wait(1))
+        #expect(pace.look(4, now: at(1_100)) == .send)
+        // All of the late loop is passed over, at no further delay.
+        #expect(pace.head == 5 && pace.rival == nil)
+        #expect(pace.look(5, now: at(2_099)) == .wait(1))
+        // The loop works again, and is where it was.
+        #expect(pace.look(2, now: at(2_099)) == .wait(1))
+        #expect(pace.rival == 5)
+        #expect(pace.look(2, now: at(2_100)) == .send)
+        #expect(pace.head == 3)
+    }
+
+    @Test("a late loop that looks has its place, but no turn before the rate allows")
+    func returned() {
+        let pace = Pace(rate: 1)
+        _ = pace.enter(1, now: at(0))
+        _ = pace.enter(2, loop: 1, now: at(0))
+        _ = pace.enter(3, loop: 2, now: at(0))
+        #expect(pace.look(3, now: at(1_100)) == .send)
+        #expect(pace.head == nil, "nobody is there")
+        #expect(pace.look(2, now: at(1_101)) == .wait(999))
+        #expect(pace.look(2, now: at(2_100)) == .send && pace.isEmpty)
+    }
+
+    @Test("a new request goes before those of a loop that is away, and one of that loop shows that it is back")
+    func newRequests() {
+        let pace = Pace(rate: 1)
+        _ = pace.enter(1, now: at(0))
+        _ = pace.enter(2, loop: 1, now: at(0))
+        _ = pace.enter(3, loop: 2, now: at(0))
+        #expect(pace.look(3, now: at(1_100)) == .send)
+        #expect(pace.enter(4, loop: 2, now: at(1_200)) == .wait(900))
+        #expect(pace.enter(5, isFurther: true, loop: 1, now: at(1_300)) == .queue)
+        #expect(pace.head == 2 && pace.rival == 4)
+        pace.leave(2)
+        pace.leave(5)
+        #expect(pace.head == 4 && pace.rival == nil)
+    }
+
+    @Test("whichever loops hang, no second has more requests than the rate, and no request is forgotten")
+    func hangingLoops() {
+        let pace = Pace(rate: 20)
+        var random = RandomDelays()
+        var sent: [UInt64] = []
+        var waiting: Set<Int> = []
+        var hangs: [UInt64] = [0, 0, 0]
+        var (now, id) = (0 as UInt64, 0)
+        while now < 60_000 {
+            now += random.next() % 4
+            if now < 50_000, random.next() % 32 == 0 {
+                id += 1
+                let loop = Int(random.next() % 3)
+                if now >= hangs[loop] {
+                    let step = pace.enter(id * 3 + loop, isFurther: id % 5 == 0, loop: loop, now: at(now))
+                    if step == .send { sent.append(now) } else { waiting.insert(id * 3 + loop) }
+                }
+            }
+            if random.next() % 512 == 0 { hangs[Int(random.next() % 3)] = now + random.next() % 1_000 }
+            // Each loop that does not hang looks at the requests that have a timer.
+            for number in [pace.head, pace.rival].compactMap({ $0 }) where now >= hangs[number % 3] {
+                guard pace.look(number, now: at(now)) == .send else { continue }
+                sent.append(now)
+                waiting.remove(number)
+            }
+            // A loop that hung looks once it works again.
+            for number in waiting.sorted() where now >= hangs[number % 3] && random.next() % 1_024 == 0 {
+                guard pace.look(number, now: at(now)) == .send else { continue }
+                sent.append(now)
+                waiting.remove(number)
+            }
+        }
+        for (earlier, later) in zip(sent, sent.dropFirst()) { #expect(later - earlier >= 50) }
+        #expect(waiting.isEmpty && pace.isEmpty)
+        #expect(sent.count > 600, "\(sent.count)")
     }
 
     @Test("a changed rate applies from the last request on, and without a limit nothing waits")
