@@ -150,8 +150,9 @@ package final class TaskQueue: Sendable {
         await rateKeeper.stop()
         await housekeeper.stop()
         await leftoverParts.stop()
-        await webhooks.stop()
+        async let webhooksEnd: Void = webhooks.stop()
         await scheduler.stop()
+        await webhooksEnd
     }
 
     // MARK: Webhooks

@@ -92,14 +92,21 @@ public struct EventLanes: Sendable {
     /// Records that the events up to a number need not be handled.
     public mutating func skip(_ sequence: Int64) { lastSeen = max(lastSeen, sequence) }
 
+    /// Whether an event may be handled as soon as there is a free job.
+    public var hasReady: Bool { lanes.contains { !busy.contains($0.key) && !$0.value.isEmpty } }
+
     /// Takes the next event that may be handled: of the owner with the fewest events that are being handled, the one with
     /// the lowest number. `nil` if there is none.
-    public mutating func next() -> Entry? {
+    ///
+    /// - Parameter fewestFailures: whether an event that has failed less often goes before all others.
+    public mutating func next(fewestFailures: Bool = false) -> Entry? {
         guard running.count < jobs else { return nil }
-        var chosen: (lane: Lane, entry: Entry, rank: (Int, Int64))?
+        var chosen: (lane: Lane, entry: Entry, rank: (Int, Int, Int64))?
         for (lane, entries) in lanes where !busy.contains(lane) {
             guard let first = entries.first else { continue }
-            let rank = (runningByOwner[first.event.owner] ?? 0, first.event.sequence)
+            let rank = (
+                fewestFailures ? first.failures : 0, runningByOwner[first.event.owner] ?? 0, first.event.sequence
+            )
             if let chosen, chosen.rank < rank { continue }
             chosen = (lane, first, rank)
         }

@@ -23,9 +23,9 @@ struct WebhookMessage {
     /// Creates a message.
     ///
     /// - Parameters:
-    ///   - journal: the name of the journal. Together with the event's number it is the idempotency key.
+    ///   - key: the idempotency key.
     ///   - now: the time of the signature in milliseconds since 1970.
-    init(_ event: TaskEvent, to webhook: Webhook, journal: String, now: Milliseconds) throws {
+    init(_ event: TaskEvent, to webhook: Webhook, key: String, now: Milliseconds) throws {
         body = Array(try Self.encoder.encode(event))
         var fields = HTTPFields()
         for line in webhook.headers {
@@ -36,7 +36,7 @@ struct WebhookMessage {
         }
         fields[.contentType] = "application/json"
         if let name = HTTPField.Name.event { fields[name] = event.type.rawValue }
-        if let name = HTTPField.Name.idempotencyKey { fields[name] = "\(journal)-\(event.sequence)" }
+        if let name = HTTPField.Name.idempotencyKey { fields[name] = key }
         if let secret = webhook.secret, let name = HTTPField.Name.signature {
             fields[name] = Self.signature(of: body, secret: secret, seconds: now / 1000)
         }

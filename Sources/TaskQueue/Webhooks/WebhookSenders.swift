@@ -44,10 +44,12 @@ actor WebhookSenders {
             let records = try await store.openWebhooks(names)
             guard own == generation, !isStopped, !webhooks.isEmpty else { return }
             let manager = try makeManager()
-            senders = zip(webhooks, names).compactMap { webhook, name in
-                records[name].map {
+            senders = zip(webhooks, names).enumerated().compactMap { index, configured in
+                let (webhook, name) = configured
+                return records[name].map {
                     WebhookSender(
-                        webhook, name: name, record: $0, store: store, manager: manager, clock: clock, logger: logger)
+                        webhook, number: index + 1, name: name, record: $0, store: store, manager: manager,
+                        clock: clock, logger: logger)
                 }
             }
             await notify()
@@ -71,7 +73,10 @@ actor WebhookSenders {
     private func stopSenders() async {
         let stopped = senders
         senders = []
-        for sender in stopped { await sender.stop() }
+        // All of them use the same short time.
+        await withDiscardingTaskGroup { group in
+            for sender in stopped { group.addTask { await sender.stop() } }
+        }
     }
 
     var statuses: [WebhookStatus] {
@@ -83,7 +88,7 @@ actor WebhookSenders {
     }
 
     /// Returns the name of a webhook in the store, which does not reveal its URL.
-    private static func name(_ webhook: Webhook) -> String {
+    static func name(_ webhook: Webhook) -> String {
         let digest = SHA256.hash(data: Array("\(webhook.url)\n\(webhook.batch ?? "")".utf8))
         return digest.prefix(16).hexadecimal
     }

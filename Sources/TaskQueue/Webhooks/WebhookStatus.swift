@@ -2,16 +2,19 @@ package import TaskModel
 
 /// The state of a webhook, as reported to administrators.
 package struct WebhookStatus: Sendable, Equatable {
-    /// The scheme, host and port of the URL. The rest may be secret.
-    package var origin: String
+    /// The place in `notify`, from 1.
+    package var number: Int
+    package var address: WebhookAddress
     package var types: Set<TaskEvent.Kind>
     package var batch: String?
     /// The number of events that wait to be sent, at most ``EventLanes/capacity``.
     package var waiting: Int
+    /// The number of those that were sent and not accepted.
+    package var failed: Int
     /// The number of events that the receiver has accepted since the start of the daemon, or the last change of its
     /// configuration.
     package var delivered: Int
-    /// The last failure; `nil` once the receiver has accepted an event after it.
+    /// The last failure; `nil` if the receiver works and no event waits for another attempt.
     package var failure: Failure?
     /// The number of events that were given up.
     package var givenUpCount: Int
@@ -22,7 +25,8 @@ package struct WebhookStatus: Sendable, Equatable {
         /// The time of the first failure since the last success, in milliseconds since 1970.
         package var since: Milliseconds
         package var message: String
-        package var nextAttempt: Milliseconds
+        /// The time of the earliest next attempt; `nil` while one is under way.
+        package var nextAttempt: Milliseconds?
     }
 
     /// An event that was given up.

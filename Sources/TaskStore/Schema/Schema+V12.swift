@@ -72,6 +72,6 @@ extension Schema {
                 CREATE TRIGGER flow_bytes_go AFTER DELETE ON task WHEN old.bytes_done > 0
                 BEGIN \(add("flow", "bytes_sum", "- \(counted("old."))", "id = old.flow")); END;
                 """)
-        try JournalIdentity.renew(in: database)
+        try JournalIdentity.begin(in: database)
     }
 }

@@ -24,6 +24,7 @@ enum Schema {
         migrator.registerMigration("v12", foreignKeyChecks: .immediate, migrate: createEventFacts)
         migrator.registerMigration("v13", foreignKeyChecks: .immediate, migrate: createWebhooks)
         migrator.registerMigration("v14", foreignKeyChecks: .immediate, migrate: createAttempts)
+        migrator.registerMigration("v15", foreignKeyChecks: .immediate, migrate: boundWebhooks)
         return migrator
     }
 

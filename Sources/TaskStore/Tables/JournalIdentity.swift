@@ -6,8 +6,15 @@ import GRDB
 package struct JournalIdentity: Sendable, Equatable {
     /// 16 hexadecimal digits.
     package let name: String
-    /// The journals that this one continues, with the sequence number of the last event in common.
-    let origins: [String: Int64]
+    /// The journals that this one continues, the oldest first.
+    let origins: [Origin]
+
+    /// A journal that is continued by another one.
+    struct Origin: Equatable {
+        var name: String
+        /// The sequence number of the last event in common.
+        var last: Int64
+    }
 
     /// The place at which a reader goes on.
     package struct Start: Sendable, Equatable {
@@ -25,8 +32,15 @@ package struct JournalIdentity: Sendable, Equatable {
     ///   - last: the newest event of this journal.
     package func start(after sequence: Int64, in journal: String?, last: Int64) -> Start {
         var common = last
-        if let journal, journal != name { common = min(last, origins[journal] ?? 0) }
+        if let journal, journal != name { common = min(last, origins.first { $0.name == journal }?.last ?? 0) }
         return Start(sequence: min(sequence, common), isLost: sequence > common)
+    }
+
+    /// Returns the key of an event: the journal in which it was recorded first, and its number. A backup keeps the keys
+    /// of its events. An event of a backup and another one of its original never have the same key.
+    package func key(of sequence: Int64) -> String {
+        let first = origins.first { sequence <= $0.last }
+        return "\(first?.name ?? name)-\(sequence)"
     }
 }
 
@@ -36,21 +50,28 @@ extension JournalIdentity {
             name.utf8.count == 16
         else { throw StoreError.corrupt("its table meta has no valid name of the journal") }
         self.name = name
-        let origins = try database.rows("SELECT name, last FROM journal_origin", []) { row in
-            (try row.text(0), try row.integer(1) as Int64)
+        origins = try database.rows("SELECT name, last FROM journal_origin ORDER BY last, number", []) { row in
+            Origin(name: try row.text(0), last: try row.integer(1))
         }
-        self.origins = Dictionary(origins, uniquingKeysWith: min)
     }
 
-    /// Gives the journal of a database a new name, at its creation or in a backup.
-    static func renew(in database: Database) throws {
+    /// Gives the journal of a database its first name.
+    static func begin(in database: Database) throws {
         let digits = String(UInt64.random(in: .min ... .max), radix: 16)
         try database.execute(
+            sql: "INSERT OR REPLACE INTO meta (name, value) VALUES ('journal', :name)",
+            arguments: ["name": String(repeating: "0", count: 16 - digits.utf8.count) + digits])
+    }
+
+    /// Gives the journal of a backup a new name.
+    static func renew(in database: Database) throws {
+        try database.execute(
             sql: """
-                INSERT INTO journal_origin (name, last)
-                SELECT value, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)
-                FROM meta WHERE name = 'journal';
-                INSERT OR REPLACE INTO meta (name, value) VALUES ('journal', :name)
-                """, arguments: ["name": String(repeating: "0", count: 16 - digits.utf8.count) + digits])
+                INSERT INTO journal_origin (name, last, number)
+                SELECT value, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0),
+                    (SELECT coalesce(max(number), 0) + 1 FROM journal_origin)
+                FROM meta WHERE name = 'journal'
+                """)
+        try begin(in: database)
     }
 }

@@ -3,10 +3,12 @@ package import TaskModel
 
 /// The stored state of a webhook.
 package struct WebhookRecord: Sendable, Equatable {
-    /// The sequence number up to which every event is done.
+    /// The sequence number up to which the events were read. They are done, pending or deferred.
     package var position: Int64
-    /// The later events that are done.
-    package var done: Set<Int64> = []
+    /// The events that were read and are not done, in order.
+    package var pending: [Int64] = []
+    /// The owners of whom later events were not read yet, with the position up to which they were.
+    package var deferred: [UInt32: Int64] = [:]
     /// The number of events that were given up.
     package var givenUpCount = 0
     /// The last event that was given up.
@@ -26,6 +28,31 @@ package struct WebhookRecord: Sendable, Equatable {
     }
 
     package init(position: Int64) { self.position = position }
+}
+
+/// A change of the stored state of a webhook.
+package struct WebhookChange: Sendable, Equatable {
+    /// The new position; the larger one counts.
+    package var position: Int64?
+    /// The events that become pending.
+    package var pending: Set<Int64>
+    /// The events that are done.
+    package var done: [Int64]
+    /// The deferred owners with their positions; `nil` to keep them.
+    package var deferred: [UInt32: Int64]?
+    /// An event that was given up.
+    package var givenUp: WebhookRecord.GivenUp?
+
+    package init(
+        position: Int64? = nil, pending: Set<Int64> = [], done: [Int64] = [], deferred: [UInt32: Int64]? = nil,
+        givenUp: WebhookRecord.GivenUp? = nil
+    ) {
+        self.position = position
+        self.pending = pending
+        self.done = done
+        self.deferred = deferred
+        self.givenUp = givenUp
+    }
 }
 
 extension TaskStore {
@@ -50,34 +77,49 @@ extension TaskStore {
                 return (try row.text(0), record)
             }
             var records = Dictionary(rows) { first, _ in first }
-            let done = try database.rows("SELECT webhook, sequence FROM webhook_done", []) { row in
-                (try row.text(0), try row.integer(1) as Int64)
+            let pending = try database.rows(
+                "SELECT webhook, sequence FROM webhook_pending ORDER BY webhook, sequence", []
+            ) { row in (try row.text(0), try row.integer(1) as Int64) }
+            for (name, sequence) in pending { records[name]?.pending.append(sequence) }
+            let deferred = try database.rows("SELECT webhook, owner, position FROM webhook_deferred", []) { row in
+                (try row.text(0), try row.owner(1), try row.integer(2) as Int64)
             }
-            for (name, sequence) in done { records[name]?.done.insert(sequence) }
+            for (name, owner, position) in deferred { records[name]?.deferred[owner] = position }
             return records
         }
     }
 
-    /// Records that an event of a webhook is done. A power failure may undo it; the event is then sent again.
-    ///
-    /// - Parameters:
-    ///   - sequence: the event; `nil` to record the position alone.
-    ///   - position: the sequence number up to which every event is done.
-    ///   - givenUp: describes an event that was given up.
-    package func finish(
-        _ sequence: Int64?, ofWebhook name: String, position: Int64, givenUp: WebhookRecord.GivenUp? = nil
-    ) async throws(StoreError) {
-        try await writes.perform(isLasting: false) { database in
-            if let sequence, sequence > position {
+    /// Records a change of a webhook. A power failure may undo it; the events are then sent again.
+    package func record(_ change: WebhookChange, ofWebhook name: String) async throws(StoreError) {
+        let deferred = try change.deferred.map { owners throws(StoreError) in
+            try StoredJSON.encode(owners.map { [Int64($0), $1] })
+        }
+        try await writes.perform(weight: 1 + change.pending.count, isLasting: false) { database in
+            if !change.done.isEmpty {
+                try database.run(
+                    "DELETE FROM webhook_pending WHERE webhook = ? AND sequence IN (SELECT value FROM json_each(?))",
+                    [name, Self.list(change.done)])
+            }
+            if !change.pending.isEmpty {
                 try database.run(
                     """
-                    INSERT OR IGNORE INTO webhook_done (webhook, sequence)
-                    SELECT name, ? FROM webhook WHERE name = ?
-                    """, [sequence, name])
+                    INSERT OR IGNORE INTO webhook_pending (webhook, sequence)
+                    SELECT name, value FROM webhook, json_each(?2) WHERE name = ?1
+                    """, [name, Self.list(change.pending)])
             }
-            try database.run("UPDATE webhook SET position = max(position, ?) WHERE name = ?", [position, name])
-            try database.run("DELETE FROM webhook_done WHERE webhook = ? AND sequence <= ?", [name, position])
-            if let givenUp {
+            if let deferred {
+                try database.run("DELETE FROM webhook_deferred WHERE webhook = ?", [name])
+                try database.run(
+                    """
+                    INSERT OR IGNORE INTO webhook_deferred (webhook, owner, position)
+                    SELECT name, json_extract(value, '$[0]'), json_extract(value, '$[1]')
+                    FROM webhook, json_each(?2) WHERE name = ?1
+                    """, [name, deferred])
+            }
+            if let position = change.position {
+                try database.run("UPDATE webhook SET position = max(position, ?) WHERE name = ?", [position, name])
+            }
+            if let givenUp = change.givenUp {
                 try database.run(
                     """
                     UPDATE webhook SET given_up = given_up + 1, given_up_at = ?, given_up_sequence = ?,

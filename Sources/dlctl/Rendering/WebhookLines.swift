@@ -23,16 +23,20 @@ enum WebhookLines {
     ) -> String {
         var parts: [String] = []
         if let failure = webhook.failure {
-            let wait = max(0, failure.nextAttempt.subtractingClamped(now))
+            let since = Describe.span(milliseconds: max(0, now.subtractingClamped(failure.since)))
+            let next = failure.nextAttempt.map {
+                "next try in " + Describe.span(milliseconds: max(0, $0.subtractingClamped(now)))
+            }
+            let events = "\(webhook.waiting) \(webhook.waiting == 1 ? "event waits" : "events wait")"
+            let failed = webhook.failed > 0 ? " (\(webhook.failed) failed)" : ""
             parts.append(
-                "fails for \(Describe.span(milliseconds: max(0, now.subtractingClamped(failure.since)))): \(failure.message); \(webhook.waiting) events wait, next try in "
-                    + Describe.span(milliseconds: wait))
+                "fails for \(since): \(failure.message); \(events)\(failed), " + (next ?? "a try is under way"))
         }
         if let last = webhook.lastGivenUp {
             parts.append(
-                "\(webhook.givenUp) events given up, the last one (number \(last.sequence)) at \(clock(last.at)): "
+                "\(webhook.givenUp) \(webhook.givenUp == 1 ? "event" : "events") given up, the last one (number \(last.sequence)) at \(clock(last.at)): "
                     + last.message)
         }
-        return "\(webhook.origin): " + parts.joined(separator: "; ")
+        return "\(webhook.number). \(webhook.origin)\(webhook.path): " + parts.joined(separator: "; ")
     }
 }

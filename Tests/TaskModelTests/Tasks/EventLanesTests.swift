@@ -55,6 +55,25 @@ struct EventLanesTests {
         #expect(queue.next()?.event.sequence == 12)
     }
 
+    @Test("on request the event that has failed least goes first")
+    func fewestFailures() {
+        var queue = queue(jobs: 1, retries: 9, [event(11, task: 1), event(12, task: 2), event(13, task: 3)])
+        #expect(queue.hasReady)
+        for expected in [11, 12, 13, 11, 12] as [Int64] {
+            #expect(queue.next(fewestFailures: true)?.event.sequence == expected)
+            _ = queue.ended(expected, isSuccess: false)
+            queue.isDue(event(expected, task: expected - 10))
+        }
+        #expect(queue.next()?.event.sequence == 11, "otherwise the lowest number does")
+        _ = queue.ended(11, isSuccess: false)
+        #expect(queue.hasReady)
+        for number in [12, 13] as [Int64] {
+            #expect(queue.next()?.event.sequence == number)
+            _ = queue.ended(number, isSuccess: false)
+        }
+        #expect(!queue.hasReady && !queue.isEmpty)
+    }
+
     @Test("the delay doubles up to a minute, however many retries there are")
     func delays() {
         var queue = queue(retries: 100, [event(11, task: 1)])

@@ -14,7 +14,7 @@ struct WebhookMessageTests {
         event.url = "https://example.org/ä/b"
         var webhook = Webhook(url: "https://hooks.example.org/x")
         change(&webhook)
-        return try WebhookMessage(event, to: webhook, journal: "00ff", now: 1_700_000_000_999)
+        return try WebhookMessage(event, to: webhook, key: "00ff-12", now: 1_700_000_000_999)
     }
 
     private func field(_ name: String, of message: WebhookMessage) -> String? {

@@ -148,6 +148,28 @@ struct SchemaTests {
         #expect(try store.read { try $0.pastBytes(of: 1000) } == 0)
     }
 
+    @Test("of the fourteenth schema, the events that a webhook was not sent stay so, and journals keep their origins")
+    func fromFourteenth() async throws {
+        let directory = try await Self.database(
+            of: "v14",
+            """
+            INSERT INTO event (sequence, at, type, task_id, owner, state, count) VALUES
+            (10, 1, 'added', 1, 1000, 'queued', 10), (11, 2, 'completed', 1, 1000, 'completed', 1),
+            (14, 2, 'added', 2, 1000, 'queued', 3), (15, 2, 'completed', 2, 1000, 'completed', 1);
+            INSERT INTO webhook (name, position) VALUES ('a', 8), ('b', 12), ('c', 4);
+            INSERT INTO webhook_done (webhook, sequence) VALUES
+            ('a', 9), ('a', 11), ('a', 13), ('b', 15);
+            INSERT INTO journal_origin (name, last) VALUES ('0123456789abcdef', 4);
+            """)
+        let fixture = try StoreFixture(in: directory)
+        let records = try await fixture.store.openWebhooks(["a", "b", "c"])
+        #expect(records["a"]?.position == 13 && records["a"]?.pending == [10, 12])
+        #expect(records["b"]?.position == 15 && records["b"]?.pending == [13, 14])
+        #expect(records["c"] == WebhookRecord(position: 4))
+        #expect(fixture.store.journal.key(of: 4) == "0123456789abcdef-4")
+        #expect(fixture.store.journal.key(of: 5) == "\(fixture.store.journal.name)-5")
+    }
+
     /// Creates a database of an earlier version with the rows that `sql` inserts.
     private static func database(of version: String, _ sql: String) async throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()

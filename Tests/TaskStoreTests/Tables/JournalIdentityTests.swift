@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The identity of the journal")
 struct JournalIdentityTests {
-    private let journal = JournalIdentity(name: "b", origins: ["a": 40])
+    private let journal = JournalIdentity(name: "b", origins: [.init(name: "a", last: 40)])
 
     private func start(_ sequence: Int64, _ name: String?) -> JournalIdentity.Start {
         journal.start(after: sequence, in: name, last: 60)
@@ -36,6 +36,27 @@ struct JournalIdentityTests {
         #expect(start(5, "c") == .init(sequence: 0, isLost: true))
     }
 
+    @Test("an event keeps its key in the journals that continue its own, and no other event has it")
+    func keys() async throws {
+        let directory = try TemporaryDirectory()
+        var names: [String] = []
+        // A store after none, one, two, … restored backups. Between the second and the third nothing happens.
+        for events in [2, 1, 0, 1] {
+            let store = try TaskStore(directory: directory.path)
+            names.append(store.journal.name)
+            for _ in 0..<events { _ = try await store.add([.sample()], now: 1) }
+            try await store.writes.perform { try JournalIdentity.renew(in: $0) }
+            try store.close()
+        }
+        let store = try TaskStore(directory: directory.path)
+        #expect(
+            (1...5).map { store.journal.key(of: $0) } == [
+                "\(names[0])-1", "\(names[0])-2", "\(names[1])-3", "\(names[3])-4", "\(store.journal.name)-5",
+            ])
+        #expect(Set(names + [store.journal.name]).count == 5)
+        try store.close()
+    }
+
     @Test("the identity survives a restart, and a new one knows where it begins")
     func stored() async throws {
         let directory = try TemporaryDirectory()
@@ -50,7 +71,7 @@ struct JournalIdentityTests {
         try second.close()
         let third = try TaskStore(directory: directory.path)
         #expect(third.journal.name != name)
-        #expect(third.journal.origins == [name: 2])
+        #expect(third.journal.origins == [.init(name: name, last: 2)])
         try third.close()
     }
 }

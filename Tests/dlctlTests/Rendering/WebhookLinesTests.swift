@@ -8,8 +8,8 @@ import Testing
 struct WebhookLinesTests {
     private func webhook(_ change: (inout DaemonStatus.Webhook) -> Void = { _ in }) -> DaemonStatus.Webhook {
         var webhook = DaemonStatus.Webhook(
-            origin: "https://h.example:443", types: [.completed], batch: nil, waiting: 0, delivered: 4, failure: nil,
-            givenUp: 0, lastGivenUp: nil)
+            number: 2, origin: "https://h.example:443", path: "/abc…", types: [.completed], batch: nil, waiting: 0,
+            failed: 0, delivered: 4, failure: nil, givenUp: 0, lastGivenUp: nil)
         change(&webhook)
         return webhook
     }
@@ -28,13 +28,19 @@ struct WebhookLinesTests {
     @Test("a receiver that fails, and one of which events were given up, say why and what follows")
     func troubled() {
         let failing = webhook {
-            ($0.waiting, $0.failure) = (7, .init(since: 1_000, message: "server replied 500", nextAttempt: 18_000))
+            ($0.waiting, $0.failed) = (7, 2)
+            $0.failure = .init(since: 1_000, message: "server replied 500", nextAttempt: 18_000)
+        }
+        let trying = webhook {
+            ($0.waiting, $0.failure) = (1, .init(since: 1_000, message: "no response", nextAttempt: nil))
         }
         let given = webhook { ($0.givenUp, $0.lastGivenUp) = (2, .init(sequence: 9, at: 3, message: "no response")) }
         #expect(
-            lines([failing, given, webhook()]) == [
-                "https://h.example:443: fails for 9 s: server replied 500; 7 events wait, next try in 8 s",
-                "https://h.example:443: 2 events given up, the last one (number 9) at 3: no response",
+            lines([failing, trying, given, webhook()]) == [
+                "2. https://h.example:443/abc…: fails for 9 s: server replied 500; 7 events wait (2 failed), "
+                    + "next try in 8 s",
+                "2. https://h.example:443/abc…: fails for 9 s: no response; 1 event waits, a try is under way",
+                "2. https://h.example:443/abc…: 2 events given up, the last one (number 9) at 3: no response",
                 "1 receiver, 4 events accepted",
             ])
     }
