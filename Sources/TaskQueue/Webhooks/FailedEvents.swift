@@ -8,11 +8,11 @@ import Transfer
 struct FailedEvents {
     private struct Failure {
         let event: TaskEvent
-        /// The time of the first failure in milliseconds since 1970.
+        /// The time of the first failure in milliseconds since 1970, and as a monotonic time.
         let since: Milliseconds
-        /// The number of failures while the receiver worked, and the monotonic time of the first of them.
+        let began: Milliseconds
+        /// The number of failures while the receiver worked.
         var ownCount = 0
-        var ownSince: Milliseconds?
         /// The monotonic time of the next attempt; `nil` if it may be made, or is under way.
         var due: Milliseconds?
     }
@@ -30,9 +30,9 @@ struct FailedEvents {
     /// The monotonic time of the earliest attempt that has a delay of its own.
     var nextDue: Milliseconds? { failures.values.lazy.compactMap(\.due).min() }
 
-    /// Returns the time since the first failure of an event while the receiver worked; 0 if there was none.
+    /// Returns the time since the first failure of an event; 0 if there was none.
     func age(of sequence: Int64, now: Milliseconds) -> Milliseconds {
-        failures[sequence]?.ownSince.map { now.subtractingClamped($0) } ?? 0
+        failures[sequence].map { now.subtractingClamped($0.began) } ?? 0
     }
 
     /// Records a failure.
@@ -46,11 +46,10 @@ struct FailedEvents {
         _ event: TaskEvent, _ message: String, isProbe: Bool, now: Milliseconds, time: Milliseconds,
         using generator: inout some RandomNumberGenerator
     ) {
-        var failure = failures[event.sequence] ?? Failure(event: event, since: time)
+        var failure = failures[event.sequence] ?? Failure(event: event, since: time, began: now)
         failure.due = now
         if !isProbe {
             failure.ownCount = min(failure.ownCount, .max - 1) + 1
-            failure.ownSince = failure.ownSince ?? now
             let delay = policy.delay(failures: failure.ownCount, using: &generator)
             failure.due = now.addingClamped(max(1, delay))
         }

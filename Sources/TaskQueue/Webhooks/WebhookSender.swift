@@ -12,7 +12,7 @@ import Transfer
 actor WebhookSender {
     /// The maximum number of messages at the same time.
     static let jobs = 4
-    /// The time after which an event is given up that the receiver refuses, in milliseconds from its first failure.
+    /// The time after which an event that is not accepted is given up, in milliseconds from its first failure.
     static let patience: Milliseconds = 86_400_000
     /// The delays between two attempts.
     static let policy = RetryPolicy()
@@ -317,7 +317,7 @@ actor WebhookSender {
 
     private func fail(_ event: TaskEvent, _ fault: String, isProbe: Bool) async {
         let now = clock.monotonic()
-        if !isProbe, failed.age(of: event.sequence, now: now) >= Self.patience {
+        if failed.age(of: event.sequence, now: now) >= Self.patience {
             logger.error(
                 "an event is given up, which a webhook's receiver did not accept for a day",
                 metadata: ["to": label, "event": "\(event.sequence)", "error": "\(fault)"])

@@ -137,6 +137,18 @@ struct WebhookSenderTests {
         await next.stop()
     }
 
+    @Test("an event for a receiver that does not work is given up a day after its first failure")
+    func givingUpWithoutReceiver() async throws {
+        let server = try ScriptedServer(["/h": [.status(500), .status(500), .status(200)]])
+        let fixture = try await fixture(webhook(server.url("/h"), [.cancelled]))
+        try await cancelTask(fixture)
+        try await eventually(that: "it fails") { try await status(fixture.queue).failure != nil }
+        time.advance(by: WebhookSender.patience)
+        try await eventually(that: "it is given up") { try await status(fixture.queue).givenUpCount == 1 }
+        #expect(server.requests(for: "/h").count == 2)
+        await stop(fixture.queue)
+    }
+
     @Test("a receiver that does not answer delays neither others nor the end")
     func hanging() async throws {
         let server = try ScriptedServer(["/h": [.hang], "/i": [.status(200)]])
