@@ -27,6 +27,23 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+// struct sched_attr of sched_setattr(2). The kernel's header for it cannot be used beside <sched.h> of glibc 2.36.
+struct sched_attributes {
+    uint32_t size, sched_policy;
+    uint64_t sched_flags;
+    int32_t sched_nice;
+    uint32_t sched_priority;
+    uint64_t sched_runtime, sched_deadline, sched_period;
+};
+
+int linux_set_time_slice(uint64_t nanoseconds) {
+    struct sched_attributes attributes = {0};
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return -1;
+    if (attributes.sched_policy != SCHED_OTHER) return 0;
+    attributes.sched_runtime = nanoseconds;
+    return (int)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
 int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
 static int control(int epoll, int operation, int fd, uint32_t mask, uint64_t tag) {

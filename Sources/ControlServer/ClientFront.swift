@@ -59,7 +59,10 @@ final class ClientFront: Sendable {
             for socket in sockets { socket.close() }
             throw error
         }
-        let started = SystemThread.start(name: "dld-clients") { [self] in loop.run(self) }
+        let started = SystemThread.start(name: "dld-clients") { [self] in
+            ControlServer.shortenTimeSlice()
+            loop.run(self)
+        }
         guard started else {
             for socket in sockets { socket.close() }
             throw SystemFailure(EAGAIN)

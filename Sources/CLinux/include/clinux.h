@@ -26,6 +26,11 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int ti
 
 int linux_eventfd(int semaphore);
 
+// Sets the time slice that the calling thread asks of the scheduler (sched_setattr(2)), at least 100,000 ns. A thread
+// with a short slice runs sooner after it wakes up. Kernels before 6.12 have no such slice and ignore it; a thread with
+// another policy than SCHED_OTHER keeps what it has. Returns -1 on failure.
+int linux_set_time_slice(uint64_t nanoseconds);
+
 // Accepts a connection from a listening socket, close-on-exec and non-blocking (accept4(2)). Returns -1 on failure.
 int linux_accept(int fd);
 
