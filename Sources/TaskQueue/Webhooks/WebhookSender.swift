@@ -108,13 +108,17 @@ actor WebhookSender {
 
     /// The time of the earliest attempt in milliseconds since 1970; `nil` while one is under way.
     private var nextAttempt: Milliseconds? {
-        let time: Milliseconds?
-        if pace.trouble == nil {
-            time = failed.nextDue
-        } else {
-            time = pace.restsUntil.map { lanes.hasReady ? $0 : max($0, failed.nextDue ?? $0) }
-        }
-        return time.map { clock.now().addingClamped(max(0, $0.subtractingClamped(clock.monotonic()))) }
+        guard let due = nextDue else { return nil }
+        return clock.now().addingClamped(max(0, due.subtractingClamped(clock.monotonic())))
+    }
+
+    /// The monotonic time of the earliest attempt; `nil` while one is under way.
+    private var nextDue: Milliseconds? {
+        let own = failed.nextDue
+        guard pace.trouble != nil else { return own }
+        guard let end = pace.restsUntil else { return nil }
+        guard !lanes.hasReady, let own else { return end }
+        return max(end, own)
     }
 
     // MARK: Reading
