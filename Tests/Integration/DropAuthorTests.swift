@@ -5,7 +5,7 @@ import Testing
 
 /// Dropped files that are owned by another user than their author.
 @Suite(
-    "Dropped files of others' making", .timeLimit(.minutes(2)),
+    "Dropped files of others' making", .timeLimit(.minutes(3)),
     .enabled(if: getuid() == 0, "needs processes of several users"))
 struct DropAuthorTests {
     private static let (alice, bob, service): (uid_t, uid_t, uid_t) = (61_201, 61_202, 61_200)
@@ -91,7 +91,8 @@ struct DropAuthorTests {
         try await eventually(that: "it is queued") { try fixture.daemon.tasks().count == 1 }
         #expect(TemporaryDirectory.names(beneath: fixture.drop + "/.done") == [])
         #expect(try await fixture.run(0, "rmdir", fixture.drop + "/.done").succeeded)
-        try await eventually(that: "it is moved away", within: .seconds(60)) {
+        // The watcher looks again after a minute.
+        try await eventually(that: "it is moved away", within: .seconds(110)) {
             TemporaryDirectory.names(beneath: fixture.drop + "/.done").contains("bobs.yaml")
         }
         #expect(try fixture.daemon.tasks().count == 1)
