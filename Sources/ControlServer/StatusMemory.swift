@@ -13,7 +13,7 @@ final class StatusMemory: Sendable {
     /// The most users whose answers are kept.
     static let capacity = 64
 
-    /// What an answer depends on. An administrator may be one by a group of the process alone.
+    /// The callers who are given the same answer. An administrator may be one by a group of the process alone.
     private struct Audience: Hashable {
         let uid: UInt32
         let groups: [UInt32]
