@@ -24,7 +24,7 @@ extension QueueHandler {
         return answer
     }
 
-    func status(_ caller: Caller) async throws -> DaemonStatus {
+    private func status(_ caller: Caller) async throws -> DaemonStatus {
         let description = description()
         let rates = await queue.rates()
         let waiting = try await queue.waitingCauses(for: caller)

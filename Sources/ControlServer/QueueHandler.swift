@@ -77,8 +77,7 @@ package struct QueueHandler: ControlHandler {
 
     package func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {
         do {
-            if case .daemonStatus = command { return .success(try await status(for: peer)) }
-            return .success(try await result(of: command, for: caller(peer), holding: peer.backup))
+            return .success(try await result(of: command, from: peer))
         } catch {
             return .failure(Self.rpcError(error))
         }
@@ -155,10 +154,8 @@ package struct QueueHandler: ControlHandler {
         }
     }
 
-    /// - Parameter backup: the place for the copy of the database that the connection holds.
-    private func result(
-        of command: Command, for caller: Caller, holding backup: HeldBackup
-    ) async throws -> any Encodable & Sendable {
+    private func result(of command: Command, from peer: Peer) async throws -> any Encodable & Sendable {
+        let (caller, backup) = (caller(peer), peer.backup)
         switch command {
         case .taskAdd(let parameters):
             let (ids, found) = try await queue.addOrFind(parameters.tasks, by: caller)
@@ -212,7 +209,7 @@ package struct QueueHandler: ControlHandler {
             return Acknowledgement()
         case .sourceReceive:
             throw RPCError.invalidRequest("files must be passed on a connection of their own")
-        case .daemonStatus: return try await status(caller)
+        case .daemonStatus: return try await status(for: peer)
         case .daemonLimits(let parameters): return try await limits(parameters, caller)
         case .daemonReload:
             try Self.require(caller, to: "reload the configuration")
