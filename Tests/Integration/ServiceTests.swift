@@ -99,7 +99,7 @@ struct ServiceTests {
     }
 
     /// Connects a client that has sent a request and waits for its response.
-    private func ask(_ path: String) throws -> Int32 {
+    private static func ask(_ path: String) throws -> Int32 {
         let client = try StreamSocket(path: path)
         client.setReadTimeout(30)
         client.send(#"{"jsonrpc":"2.0","id":1,"method":"daemon.status"}"#.utf8 + [0x0A])
@@ -108,14 +108,16 @@ struct ServiceTests {
 
     /// Returns the number of clients that receive a response; a client whose connection ends without one asks once
     /// more, as `dlctl` does.
-    private func answers(_ clients: [Int32], _ path: String) throws -> Int {
-        var count = 0
-        for client in clients {
-            var line = try? StreamSocket(adopting: client).readLine()
-            if line == nil { line = try StreamSocket(adopting: ask(path)).readLine() }
-            if line?.contains("\"result\"") == true { count += 1 }
+    private func answers(_ clients: [Int32], _ path: String) async throws -> Int {
+        try await onThread {
+            var count = 0
+            for client in clients {
+                var line = try? StreamSocket(adopting: client).readLine()
+                if line == nil { line = try StreamSocket(adopting: Self.ask(path)).readLine() }
+                if line?.contains("\"result\"") == true { count += 1 }
+            }
+            return count
         }
-        return count
     }
 
     @Test("F65: a hundred clients that connect before the daemon is there, and while it restarts, are all served")
@@ -123,15 +125,15 @@ struct ServiceTests {
         let daemon = try DaemonProcess()
         let unit = try SocketUnit(daemon)
         // No daemon runs yet: all clients wait in the socket's backlog.
-        let early = try (0..<100).map { _ in try ask(daemon.socket) }
-        #expect(try answers(early, daemon.socket) == 100)
+        let early = try (0..<100).map { _ in try Self.ask(daemon.socket) }
+        #expect(try await answers(early, daemon.socket) == 100)
         for signal in [SIGTERM, SIGKILL] {
             let pid = try #require(daemon.pid)
-            var clients = try (0..<30).map { _ in try ask(daemon.socket) }
+            var clients = try (0..<30).map { _ in try Self.ask(daemon.socket) }
             #expect(kill(pid, signal) == 0)
             // None of these is refused, whether the old daemon still runs, none does, or the next one.
-            clients += try (0..<70).map { _ in try ask(daemon.socket) }
-            #expect(try answers(clients, daemon.socket) == 100)
+            clients += try (0..<70).map { _ in try Self.ask(daemon.socket) }
+            #expect(try await answers(clients, daemon.socket) == 100)
             try await eventually(that: "another daemon runs") { daemon.pid != pid }
         }
         #expect(try await unit.stop() == [.exited(0), .killed(signal: SIGKILL), .exited(0)], "\(daemon.log)")

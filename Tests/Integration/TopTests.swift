@@ -211,8 +211,10 @@ struct WatchingTests {
     func ends() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 100_000))], "/b": [.status(404)]])
         let daemon = try await DaemonProcess.started()
-        _ = try await daemon.add("--start-at", "+1s", "--batch", "n", server.url("/a"))
+        _ = try await daemon.add("--paused", "--batch", "n", server.url("/a"))
         let good = try watch(daemon, "--batch", "n")
+        try await eventually(that: "the row is shown") { good.output.contains("1  a") }
+        #expect(try await daemon.dlctl("resume", "1").succeeded)
         #expect(try await good.child.wait() == .exited(0))
         #expect(good.output.contains("1 of 1 task completed: 97.7 KiB"), "\(good.output)")
         _ = try await daemon.add(server.url("/b"))
@@ -264,11 +266,11 @@ struct WatchingTests {
     func lines() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 1_000))], "/b": [.serve(Resource(size: 1_000))]])
         let daemon = try await DaemonProcess.started()
-        _ = try await daemon.add("--start-at", "+1s", server.url("/a"))
+        _ = try await daemon.add("--start-at", "+4s", server.url("/a"))
         let text = try await daemon.dlctl("watch", "1")
         #expect(text.status == .exited(0) && text.error.isEmpty, "\(text)")
         #expect(text.lines.contains { $0.contains("started") } && text.lines.last?.contains("completed") == true)
-        _ = try await daemon.add("--start-at", "+1s", "--batch", "n", server.url("/b"))
+        _ = try await daemon.add("--start-at", "+4s", "--batch", "n", server.url("/b"))
         let json = try await daemon.dlctl("watch", "--batch", "n", "--json")
         let events = try json.lines.map { try JSONDecoder().decode(TaskEvent.self, from: Data($0.utf8)) }
         #expect(

@@ -40,9 +40,11 @@ struct WaitTests {
     func bars() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 100_000))], "/b": [.status(404)]])
         let daemon = try await DaemonProcess.started()
-        _ = try await daemon.add("--start-at", "+1s", server.url("/a"))
-        _ = try await daemon.add(server.url("/b"))
+        _ = try await daemon.add("--paused", server.url("/a"))
+        _ = try await daemon.add("--paused", server.url("/b"))
         let child = try onTerminal(daemon, "wait 1 2")
+        try await eventually(that: "the rows are shown") { child.standardOutput.contains("of 2 done") }
+        #expect(try await daemon.dlctl("resume", "1", "2").succeeded)
         #expect(try await child.wait() == .exited(1))
         let text = child.standardOutput
         #expect(text.contains("1  a") && text.contains("of 2 done"), "\(text)")

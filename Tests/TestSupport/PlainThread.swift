@@ -20,3 +20,14 @@ package func startThread(_ body: @escaping @Sendable () -> Void) throws {
     }
     pthread_detach(thread)
 }
+
+/// Runs `body` on a new thread and returns what it returns; the thread pool that runs the tests stays free meanwhile.
+package func onThread<Answer: Sendable>(_ body: @escaping @Sendable () throws -> Answer) async throws -> Answer {
+    try await withCheckedThrowingContinuation { continuation in
+        do {
+            try startThread { continuation.resume(with: Result(catching: body)) }
+        } catch {
+            continuation.resume(throwing: error)
+        }
+    }
+}
