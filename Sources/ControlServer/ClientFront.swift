@@ -42,11 +42,13 @@ final class ClientFront: Sendable {
     ///   - reserve: the number of file descriptors reserved for connections.
     ///   - acceptOne: accepts a connection, as accept(2).
     ///   - arrived: called on the front's thread when a client arrives and no other client waits for the server.
+    ///   - starved: called on the front's thread, ten times a second at most, while a client waits that cannot be
+    ///     accepted for lack of descriptors or memory.
     /// - Throws: an error of the system, if no thread or descriptor is available.
     init(
         sockets: [ListeningSocket], limits: ConnectionLimits, reserve: Int = 8,
         acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32 = linux_accept,
-        arrived: @escaping @Sendable () -> Void
+        arrived: @escaping @Sendable () -> Void, starved: @escaping @Sendable () -> Void = {}
     ) throws {
         mostWaiting = max(Self.batchSize, limits.total / Self.waitingPart)
         let loop: FrontLoop
@@ -54,7 +56,7 @@ final class ClientFront: Sendable {
             wakeUp = try WakeUp(counting: false)
             loop = try FrontLoop(
                 sockets: sockets, limits: limits, wakeUp: wakeUp, reserve: DescriptorReserve(size: reserve),
-                acceptOne: acceptOne, arrived: arrived)
+                acceptOne: acceptOne, arrived: arrived, starved: starved)
         } catch {
             for socket in sockets { socket.close() }
             throw error

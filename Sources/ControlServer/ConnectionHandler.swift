@@ -30,6 +30,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var lineDeadline: Scheduled<Void>?
     private var stallDeadline: Scheduled<Void>?
     private var receiver: DescriptorReceiver?
+    /// Whether this connection's subscription, or the request for one, is counted in the table.
+    private var holdsSubscription = false
     private let pump = EventPump()
 
     init(peer: Peer, link: ClientLink, server: ServerParts) {
@@ -167,6 +169,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
             lineDeadline?.cancel()
             stallDeadline?.cancel()
             workload.forget(user: peer.uid, owner: owner)
+            releaseSubscription()
             cancelWaits()
             ahead = nil
         }
@@ -217,13 +220,19 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         server.table.taskBegan()
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
         let heavyThreads = lane == .quick ? nil : server.heavyThreads
-        Task(executorPreference: heavyThreads) { [processor, isSubscribed = machine.isSubscribed] in
+        let permit = SubscriptionPermit(
+            acquire: {
+                (try? await eventLoop.submit { connection.value.acquireSubscription() }.get())
+                    ?? .refused(.tooManySubscriptions)
+            },
+            release: { eventLoop.execute { connection.value.releaseSubscription() } })
+        Task(executorPreference: heavyThreads) { [processor] in
             let message = await decoding()
             if lane == .quick, case .success(let message) = message, let cost = RequestCost.heavy(message) {
                 eventLoop.execute { connection.value.taskEnded(.costFound(cost, ticket)) }
                 return
             }
-            let reply = await processor.reply(to: message, isSubscribed: isSubscribed)
+            let reply = await processor.reply(to: message, permit: permit)
             eventLoop.execute {
                 connection.value.lastActivity = .now()
                 connection.value.taskEnded(.replied(reply, ticket))
@@ -288,8 +297,23 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     // MARK: - Events for a subscriber
 
+    private func acquireSubscription() -> SubscriptionPermit.Decision {
+        if holdsSubscription { return .refused(.alreadySubscribed) }
+        guard !machine.isOver, server.table.beginSubscription(of: peer.uid) else {
+            return .refused(.tooManySubscriptions)
+        }
+        holdsSubscription = true
+        return .granted
+    }
+
+    private func releaseSubscription() {
+        guard holdsSubscription else { return }
+        holdsSubscription = false
+        server.table.endSubscription(of: peer.uid)
+    }
+
     private func serve(_ subscription: EventSubscription) {
-        guard let eventLoop = context?.eventLoop else { return }
+        guard let eventLoop = context?.eventLoop else { return releaseSubscription() }
         server.table.taskBegan()
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
         let room = EventRoom(
@@ -298,7 +322,12 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         pump.start(
             subscription, room: room, on: server.heavyThreads,
             send: { lines in eventLoop.flatSubmit { connection.value.sendEvents(lines, on: eventLoop) } },
-            ended: { eventLoop.execute { connection.value.taskEnded(.subscriptionEnded) } })
+            ended: { eventLoop.execute { connection.value.subscriptionEnded() } })
+    }
+
+    private func subscriptionEnded() {
+        releaseSubscription()
+        taskEnded(.subscriptionEnded)
     }
 
     private func requestPage(on eventLoop: any EventLoop) -> EventLoopFuture<Void> {

@@ -41,7 +41,10 @@ package struct ConnectionLimits: Sendable {
 
     /// The file descriptors per connection: the client's own socket, and the pair that links it to the server.
     private static let descriptorsPerConnection = 3
-    private static let (leastPerUser, leastTotal) = (8, 12)
+    private static let (leastPerUser, leastTotal) = (3, 5)
+
+    /// The most subscriptions to events of one uid. The connections beyond it serve its other commands.
+    package var subscriptionsPerUser: Int { max(1, perUser - max(1, perUser / 8)) }
 
     /// Lowers the limits on connections to fit `count` file descriptors, so that one user's connections leave some for
     /// others.

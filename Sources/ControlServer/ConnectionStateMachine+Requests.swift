@@ -13,6 +13,9 @@ extension ConnectionStateMachine {
         }
         while let item = decoder.next() {
             switch item {
+            case .line(let line) where RequestProcessor.isHTTP(line):
+                end()
+                return refuse("this socket takes JSON-RPC, one JSON text a line, not HTTP")
             case .line(let line):
                 let length = line.readableBytes
                 if length > limits.shortLine {

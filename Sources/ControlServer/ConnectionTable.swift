@@ -17,6 +17,7 @@ final class ConnectionTable {
     private let limits: ConnectionLimits
     private var connections: [ObjectIdentifier: any TabledConnection] = [:]
     private var countByUser: [UInt32: Int] = [:]
+    private var subscriptionsByUser: [UInt32: Int] = [:]
     /// The number of tasks that have yet to report to the event loop.
     private var tasks = 0
     private var isDraining = false
@@ -71,6 +72,13 @@ final class ConnectionTable {
         return true
     }
 
+    /// Closes the connection that has been idle longest, if it has been for half a second: a new one gets time to send
+    /// its request.
+    func closeLongestIdle() {
+        let latest = NIODeadline.now() - .milliseconds(500)
+        _ = evict { $0.idleSince.map { $0 <= latest } ?? false }  // where none is, the client waits
+    }
+
     /// Closes a connection of the user who has the most, for a user who has far fewer, if no connection is idle.
     /// Several users must not be able to keep another one out together.
     private func evictFromLargest(for uid: UInt32) -> Bool {
@@ -81,6 +89,22 @@ final class ConnectionTable {
         remove(connection)
         connection.close()
         return true
+    }
+
+    // MARK: - Subscriptions
+
+    /// Counts a subscription of `uid`.
+    ///
+    /// - Returns: `false` if too few connections would be left for other commands: it is not counted.
+    func beginSubscription(of uid: UInt32) -> Bool {
+        guard subscriptionsByUser[uid, default: 0] < limits.subscriptionsPerUser else { return false }
+        subscriptionsByUser[uid, default: 0] += 1
+        return true
+    }
+
+    func endSubscription(of uid: UInt32) {
+        let left = subscriptionsByUser[uid, default: 1] - 1
+        subscriptionsByUser[uid] = left > 0 ? left : nil
     }
 
     // MARK: - Shutdown

@@ -87,7 +87,7 @@ package actor ControlServer {
         }
         running = Running(group: group, parts: parts, heavyThreads: heavyThreads, arrivals: arrivals.handler)
         do {
-            try listen(eventLoop, arrivals)
+            try listen(eventLoop, arrivals, parts)
         } catch {
             await shutdown()
             throw error
@@ -101,7 +101,9 @@ package actor ControlServer {
         _ = linux_set_time_slice(200_000)  // without it, answers only take longer
     }
 
-    private func listen(_ eventLoop: any EventLoop, _ arrivals: ArrivalHandler.Announced) throws {
+    private func listen(
+        _ eventLoop: any EventLoop, _ arrivals: ArrivalHandler.Announced, _ parts: NIOLoopBound<ServerParts>
+    ) throws {
         var sockets: [ListeningSocket] = []
         do {
             for socket in configuration.sockets {
@@ -118,7 +120,9 @@ package actor ControlServer {
             for socket in sockets { socket.close() }
             throw error
         }
-        let front = try ClientFront(sockets: sockets, limits: configuration.limits, arrived: arrivals.notify)
+        let front = try ClientFront(
+            sockets: sockets, limits: configuration.limits, arrived: arrivals.notify,
+            starved: { eventLoop.execute { parts.value.table.closeLongestIdle() } })
         running?.front = front
         eventLoop.execute { arrivals.handler.value.serveArrivals(at: front) }
     }

@@ -36,6 +36,7 @@ final class FrontLoop: @unchecked Sendable {
     private let wakeUp: WakeUp
     private let limits: ConnectionLimits
     private let arrived: @Sendable () -> Void
+    private let starved: @Sendable () -> Void
     private let reserve: DescriptorReserve
     private let acceptOne: @Sendable (_ socket: Int32) -> Int32
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 4_096)
@@ -52,12 +53,14 @@ final class FrontLoop: @unchecked Sendable {
     private var lingering = 0
     private var stopped: (deadline: MonotonicTime, then: @Sendable () -> Void)?
 
-    /// - Parameter acceptOne: accepts a connection, as accept(2).
+    /// - Parameters:
+    ///   - acceptOne: accepts a connection, as accept(2).
+    ///   - starved: called while a client waits that cannot be accepted for lack of descriptors or memory.
     /// - Throws: an error of the system.
     init(
         sockets: [ListeningSocket], limits: ConnectionLimits, wakeUp: WakeUp,
         reserve: DescriptorReserve, acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32,
-        arrived: @escaping @Sendable () -> Void
+        arrived: @escaping @Sendable () -> Void, starved: @escaping @Sendable () -> Void
     ) throws {
         poll = try EventPoll()
         self.sockets = sockets
@@ -66,6 +69,7 @@ final class FrontLoop: @unchecked Sendable {
         self.reserve = reserve
         self.acceptOne = acceptOne
         self.arrived = arrived
+        self.starved = starved
         guard poll.add(wakeUp.descriptor, mask: LINUX_EPOLLIN, tag: 0) else { throw SystemFailure(errno) }
         for (index, socket) in sockets.enumerated() {
             guard poll.add(socket.descriptor, mask: LINUX_EPOLLIN, tag: Self.tag(UInt64(index), .listener)) else {
@@ -186,18 +190,24 @@ final class FrontLoop: @unchecked Sendable {
         ignoreListeners()
     }
 
+    /// Pauses accepting and asks for the room of another connection.
+    private func starve() {
+        pauseAccepting()
+        starved()
+    }
+
     private func accept(_ index: Int, _ front: ClientFront) {
         guard sockets.indices.contains(index), acceptAgain == nil, !isFull else { return }
         guard ReceivingProcess.unclosedCount < Self.mostUnclosed else { return pauseAccepting() }
         for _ in 0..<Self.acceptsInRow {
-            guard let pair = pair ?? makePair() else { return pauseAccepting() }
+            guard let pair = pair ?? makePair() else { return starve() }
             self.pair = pair
             let descriptor = acceptOne(sockets[index].descriptor)
             guard descriptor >= 0 else {
                 switch errno {
                 case EAGAIN: return
                 case EINTR, ECONNABORTED: continue
-                case EMFILE, ENFILE, ENOBUFS, ENOMEM: if reserve.release() { continue } else { return pauseAccepting() }
+                case EMFILE, ENFILE, ENOBUFS, ENOMEM: if reserve.release() { continue } else { return starve() }
                 default: return pauseAccepting()
                 }
             }

@@ -35,4 +35,10 @@ extension RPCError {
 
     static let tooManyConnections = RPCError(
         code: Number.unavailable, message: "too many connections, and none of them idle", data: Detail(code: .quota))
+
+    static let alreadySubscribed = RPCError.refused(.invalid, "this connection already has a subscription")
+
+    static let tooManySubscriptions = RPCError(
+        code: Number.unavailable, message: "too many subscriptions to events of this user",
+        data: Detail(code: .quota))
 }

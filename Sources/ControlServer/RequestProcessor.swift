@@ -19,15 +19,15 @@ struct RequestProcessor: Sendable {
         var room: DescriptorQuota.Reservation?
     }
 
-    /// - Parameter isSubscribed: whether the connection already has a stream of events.
-    func reply(to message: Result<Message, RPCError>, isSubscribed: Bool) async -> Reply {
+    /// - Parameter permit: decides whether a stream of events may begin.
+    func reply(to message: Result<Message, RPCError>, permit: SubscriptionPermit) async -> Reply {
         var reply = Reply()
         switch message {
         case .failure(let error):
             reply.answer = Self.errorLine(error)
         case .success(.single(let request, let prepared)):
             let text = await carryOut(
-                request, prepared, isAlone: true, isSubscribed: isSubscribed, into: &reply)
+                request, prepared, isAlone: true, permit: permit, into: &reply)
             reply.answer = text.map { Self.line([$0], isBatch: false) }
         case .success(.batch(let requests)):
             var texts: [Data] = []
@@ -35,7 +35,7 @@ struct RequestProcessor: Sendable {
             for request in requests {
                 let text: Data?
                 if length < MessageLimits.lineLength {
-                    text = await carryOut(request, isSubscribed: isSubscribed, into: &reply)
+                    text = await carryOut(request, permit: permit, into: &reply)
                 } else {
                     // Without this limit, a thousand pages in one response would take a gigabyte of memory for one line
                     // of input.
@@ -121,6 +121,19 @@ struct RequestProcessor: Sendable {
 
     static func isBatch(_ line: ByteBuffer) -> Bool { firstByte(line) == UInt8(ascii: "[") }
 
+    /// Whether a line is the first one of an HTTP request (RFC 9112, section 3, and RFC 9113, section 3.4).
+    ///
+    /// A browser or a server may be made to send requests of someone else's choice to this socket. The lines of their
+    /// bodies must not be carried out.
+    static func isHTTP(_ line: ByteBuffer) -> Bool {
+        line.withUnsafeReadableBytes { bytes in
+            // A JSON text does not begin with a capital letter.
+            guard let first = bytes.first, first >= UInt8(ascii: "A"), first <= UInt8(ascii: "Z") else { return false }
+            let version = bytes.suffix(8)
+            return version.starts(with: "HTTP/".utf8)
+        }
+    }
+
     private static func firstByte(_ line: ByteBuffer) -> UInt8? {
         line.withUnsafeReadableBytes { bytes in
             bytes.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: "\r") }
@@ -138,22 +151,21 @@ struct RequestProcessor: Sendable {
 
     /// - Returns: the response, or `nil` for a notification.
     private func carryOut(
-        _ request: IncomingRequest, _ prepared: PreparedCommand? = nil, isAlone: Bool = false, isSubscribed: Bool,
-        into reply: inout Reply
+        _ request: IncomingRequest, _ prepared: PreparedCommand? = nil, isAlone: Bool = false,
+        permit: SubscriptionPermit, into reply: inout Reply
     ) async -> Data? {
         switch request.command {
         case .failure(let error):
             return Self.failure(request.id, error)
         case .success(.eventsSubscribe(let parameters)):
-            guard !isSubscribed, reply.subscription == nil else {
-                return Self.failure(request.id, .refused(.invalid, "this connection already has a subscription"))
-            }
+            if case .refused(let error) = await permit.acquire() { return Self.failure(request.id, error) }
             switch await handler.events(parameters, for: peer) {
             case .success(let subscription):
                 reply.subscription = subscription
                 return Self.success(
                     request.id, EventsSubscribeResult(last: subscription.last, journal: subscription.journal))
             case .failure(let error):
+                permit.release()
                 return Self.failure(request.id, error)
             }
         case .success(.sourceReceive(let parameters)):

@@ -64,8 +64,11 @@ struct DaemonPlanner: Sendable {
             readFile: BatchRun.read)
     }
 
-    /// The number of file descriptors that the daemon itself uses, including a few clients and the database's readers.
-    private static let ownDescriptors = 56
+    /// Returns the number of file descriptors that the daemon itself uses if it may have `limit`: 56 with a few clients,
+    /// and 32 more for backups, webhooks and readers of the database. With a limit of 64, those wait for each other.
+    private static func ownDescriptors(of limit: Int) -> Int {
+        56 + max(0, min(32, limit.subtractingClamped(64) / 2))
+    }
     /// The number of file descriptors per task: the part file, its directory, a connection, and one connection kept for
     /// the next request.
     private static let descriptorsPerTask = 4
@@ -74,14 +77,14 @@ struct DaemonPlanner: Sendable {
     /// than descriptors, some would fail instead of waiting.
     private static func affordable(_ tasks: Int) -> Int {
         guard let descriptors else { return tasks }
-        return max(1, min(tasks, (descriptors - ownDescriptors) / descriptorsPerTask))
+        return max(1, min(tasks, descriptors.subtractingClamped(ownDescriptors(of: descriptors)) / descriptorsPerTask))
     }
 
     /// Returns the number of descriptors left for clients while `tasks` tasks run.
     static func descriptorsForClients(besideTasks tasks: Int) -> Int {
         guard let descriptors else { return .max }
         let ofTasks = tasks.multipliedClamped(by: descriptorsPerTask)
-        return max(0, descriptors.subtractingClamped(ownDescriptors).subtractingClamped(ofTasks))
+        return max(0, descriptors.subtractingClamped(ownDescriptors(of: descriptors)).subtractingClamped(ofTasks))
     }
 
     /// The limit on file descriptors; `nil` if it is unknown.

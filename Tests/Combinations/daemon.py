@@ -35,6 +35,8 @@ class Daemon:
         self.file = os.path.join(place, "dld.yaml")
         for directory in (self.state, self.downloads):
             os.makedirs(directory, exist_ok=True)
+        # Settings that stand in every configuration.
+        self.more_settings = {}
         self.configure(settings)
         self.child = None
         # Of the daemons that were killed.
@@ -44,7 +46,7 @@ class Daemon:
         """Writes the configuration; it counts from the next start or reload on."""
         # A daemon that starts at this moment reads the one or the other.
         with open(self.file + ".new", "w", encoding="utf-8") as file:
-            file.write(to_yaml(settings))
+            file.write(to_yaml({**settings, **self.more_settings}))
         os.replace(self.file + ".new", self.file)
 
     def start(self):

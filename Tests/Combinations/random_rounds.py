@@ -16,6 +16,7 @@ import processes
 from daemon import Daemon, Refused
 from disk import FrozenDisk
 from matrix import Outcome
+from observers import Observers
 from processes import Unusable
 from servers import Nginx
 
@@ -102,6 +103,10 @@ class Planner:
         for key, steady in self.steady.items():
             if lot.random() < 0.85:
                 limits[key] = round(steady * lot.uniform(0.7, 2))
+        if lot.random() < 0.2:
+            limits["active-tasks-per-owner"] = lot.choice([1, 2, 4])
+        if lot.random() < 0.2:
+            limits["bytes-per-owner"] = "2G"
         hosts = {}
         for name in HTTP + FILE_SERVERS:
             if name not in self.farm:
@@ -115,6 +120,8 @@ class Planner:
                 host["upload-rate"] = self._rate()
             if lot.random() < 0.2:
                 host["connections"] = lot.choice([1, 2, 5])
+            if lot.random() < 0.15:
+                host["requests-per-second"] = lot.choice([50, 200])
             if host:
                 address = lot.choice(["127.0.0.1", "localhost"]) if name not in HTTP else "127.0.0.1"
                 hosts[f"{address}:{self.farm[name].port}"] = host
@@ -261,13 +268,18 @@ class Rounds:
         disk = FrozenDisk(place, "500M") if plan.freezes else None
         daemon = Daemon(self.programs, place, plan.settings, home, disk and disk.path)
         performance = Performance(daemon, disk, self.farm, self.content, plan, seed, is_verbose)
+        observers = performance.observers
+        daemon.more_settings = {"notify": observers.notify}
+        daemon.configure(plan.settings)
         try:
             daemon.start()
+            observers.start()
             performance.run()
         except (Unusable, Refused, OSError) as error:
             performance.faults.append(f"{type(error).__name__}: {error}")
             performance.evidence = performance.evidence or daemon.log_text()
         finally:
+            observers.end()
             if daemon.child is not None:
                 daemon.child.kill()
             for server in self.farm.servers.values():
@@ -285,7 +297,7 @@ class Rounds:
         outcome.summary = (
             f"{len(plan.tasks)} tasks, {len(plan.steps)} events ({performance.kills} kills), "
             f"{time.monotonic() - begun:.1f} s, the end {performance.end:.1f} s after the storm"
-            f"{'' if plan.lifts else ', limits stay'}")
+            f"{'' if plan.lifts else ', limits stay'}; {observers.summary}")
         return outcome
 
 
@@ -295,6 +307,7 @@ class Performance:
     def __init__(self, daemon, disk, farm, content, plan, seed, is_verbose):
         self.daemon, self.disk, self.farm, self.content, self.plan, self.seed = daemon, disk, farm, content, plan, seed
         self.is_verbose = is_verbose
+        self.observers = Observers(daemon, seed)
         self.numbers = []
         self.faults = []
         self.evidence = ""
@@ -322,6 +335,7 @@ class Performance:
             time.sleep(max(0, begun + step.at - time.monotonic()))
             self._tell(step)
             self._perform(step)
+            self._tell(f"observers: {self.observers.disturb()}")
             self.most_memory = max(self.most_memory, self.daemon.memory())
         if self.plan.lifts:
             self._lift()
@@ -511,6 +525,7 @@ class Performance:
                     f"{self.plan.tasks[index]['task']}")
         if not self.faults:
             self._look_for_rubbish(tasks, cancelled)
+        self.faults += self.observers.judge()
         if daemon.child.poll() is None and daemon.faults():
             self.faults.append(f"internalFaults is {daemon.faults()}")
         self.faults += daemon.defects()
@@ -518,6 +533,7 @@ class Performance:
             self.faults.append(f"the daemon had {self.most_memory >> 20} MiB of anonymous memory")
         if self.faults:
             self.evidence = self.evidence or daemon.evidence(self.numbers)
+            self.evidence += "\n" + self.observers.evidence()
         else:
             status = daemon.terminate()
             if status != 0:

@@ -205,7 +205,7 @@ struct ClientFrontTests {
 
     private func withFront(
         reserve: Int = 8, accepting: @escaping @Sendable (Int32) -> Int32 = linux_accept,
-        arrived: @escaping @Sendable (ClientFront.Arrival) -> Void,
+        starved: @escaping @Sendable () -> Void = {}, arrived: @escaping @Sendable (ClientFront.Arrival) -> Void,
         _ body: (_ path: String, _ front: ClientFront) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
@@ -214,8 +214,8 @@ struct ClientFrontTests {
             try socket.listen()
             let (told, continuation) = AsyncStream<Void>.makeStream()
             let front = try ClientFront(
-                sockets: [socket], limits: ConnectionLimits(), reserve: reserve, acceptOne: accepting
-            ) { continuation.yield() }
+                sockets: [socket], limits: ConnectionLimits(), reserve: reserve, acceptOne: accepting,
+                arrived: { continuation.yield() }, starved: starved)
             let server = Task {
                 for await _ in told {
                     while case (let taken, let isEmpty) = front.dequeueArrivals() {
@@ -256,12 +256,18 @@ struct ClientFrontTests {
         }
     }
 
-    /// - Returns: the time until the first connection arrived, and the number of accept calls.
-    private func arrival(after errors: [Int32], reserve: Int) async throws -> (time: Duration, calls: Int) {
+    /// - Returns: the time until the first connection arrived, the number of accept calls, and how often room was asked
+    ///   for.
+    private func arrival(
+        after errors: [Int32], reserve: Int
+    ) async throws -> (time: Duration, calls: Int, starved: Int) {
+        let starved = Mutex(0)
         let accepting = Accepting(errors)
         let (arrivals, continuation) = AsyncStream<Void>.makeStream()
         var time = Duration.zero
-        try await withFront(reserve: reserve, accepting: { accepting($0) }) {
+        try await withFront(
+            reserve: reserve, accepting: { accepting($0) }, starved: { starved.withLock { $0 += 1 } }
+        ) {
             close($0.descriptor)
             continuation.yield()
         } _: { path, _ in
@@ -272,21 +278,23 @@ struct ClientFrontTests {
             time = ContinuousClock.now - began
             #expect(try await client.line() == nil)
         }
-        return (time, accepting.calls)
+        return (time, accepting.calls, starved.withLock { $0 })
     }
 
     @Test("F18: with nothing in reserve accepting pauses, and goes on by itself", arguments: [EMFILE, ENFILE, ENOBUFS])
     func pauses(_ number: Int32) async throws {
-        let (time, calls) = try await arrival(after: [number, number], reserve: 0)
+        let (time, calls, starved) = try await arrival(after: [number, number], reserve: 0)
         #expect(time >= .milliseconds(195))
         #expect(calls <= 4)
+        #expect(starved == 2)
     }
 
     @Test("A19: as long as there is a reserve accepting does not pause")
     func usesReserve() async throws {
-        let (_, calls) = try await arrival(after: [EMFILE, EMFILE, ECONNABORTED], reserve: 2)
+        let (_, calls, starved) = try await arrival(after: [EMFILE, EMFILE, ECONNABORTED], reserve: 2)
         #expect(calls <= 5)
-        let (time, _) = try await arrival(after: [EMFILE, EMFILE, EMFILE], reserve: 2)
+        #expect(starved == 0)
+        let (time, _, _) = try await arrival(after: [EMFILE, EMFILE, EMFILE], reserve: 2)
         #expect(time >= .milliseconds(95))
     }
 }

@@ -129,6 +129,43 @@ struct ConnectionHandlerTests {
         }
     }
 
+    @Test(
+        "what a browser sends is refused before its body, a request, is carried out (A13)",
+        arguments: [
+            "POST / HTTP/1.1", "GET /a b HTTP/1.0\r", "PRI * HTTP/2.0\r",
+            "X" + String(repeating: "y", count: 5_000) + " HTTP/1.1",
+        ])
+    func browser(line: String) async throws {
+        let carriedOut = Mutex(0)
+        let handler = ScriptedHandler(commands: { _, _ in
+            carriedOut.withLock { $0 += 1 }
+            return .success(Acknowledgement())
+        })
+        try await withServer(handler) { _, path in
+            let client = try TestClient(connectingTo: path)
+            try await client.send(Array("\(line)\nHost: localhost\r\n\r\n\(request(1))\n".utf8))
+            let answer = try await client.line()
+            #expect(answer?.contains("-32600") == true && answer?.contains("not HTTP") == true, "\(answer ?? "")")
+            #expect(try await client.line() == nil)
+            // A server that closed late would have carried out the body by now.
+            let other = try TestClient(connectingTo: path)
+            #expect(try await other.ask(request(2)) == acknowledgement(2))
+            #expect(carriedOut.withLock { $0 } == 1)
+        }
+    }
+
+    @Test("text with the name of HTTP elsewhere is answered, and the connection goes on")
+    func noBrowser() async throws {
+        try await withServer { _, path in
+            let client = try TestClient(connectingTo: path)
+            for line in ["http/1.1", "HTTP", "a HTTP/1.1", "\"POST HTTP/1.1", "X"] {
+                try await client.send(Array("\(line)\n".utf8))
+                #expect(try await client.line()?.contains(#""code":-32700"#) == true, "\(line)")
+            }
+            #expect(try await client.ask(request(1)) == acknowledgement(1))
+        }
+    }
+
     @Test("a line of 1 MiB is taken; a longer one gets -32600 and the end (A16)")
     func giantLine() async throws {
         try await withServer { _, path in

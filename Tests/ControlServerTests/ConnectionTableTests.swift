@@ -81,6 +81,21 @@ struct ConnectionTableTests {
         #expect(table.count == 8)
     }
 
+    @Test("for lack of descriptors the longest idle connection is closed, and none that is at work (A19)")
+    func descriptors() {
+        let table = table()
+        let new = Fake(uid: 2)
+        new.idleSince = .now()
+        let fakes = [Fake(uid: 1), Fake(uid: 1, idleSince: 5), Fake(uid: 2, idleSince: 3), new]
+        for fake in fakes { #expect(table.admit(fake)) }
+        table.closeLongestIdle()
+        #expect(fakes.map(\.isClosed) == [false, false, true, false])
+        table.closeLongestIdle()
+        table.closeLongestIdle()
+        #expect(fakes.map(\.isClosed) == [false, true, true, false])
+        #expect(table.count == 2)
+    }
+
     @Test("one that has gone is counted no more, and only once")
     func remove() {
         let table = table(perUser: 1)

@@ -64,6 +64,27 @@ struct EventStreamTests {
         }
     }
 
+    @Test("a user's subscriptions leave connections for commands, and one that ends makes room for another (A19)")
+    func subscriptionLimit() async throws {
+        let continuations = Mutex<[AsyncStream<TaskEvent>.Continuation]>([])
+        let handler = ScriptedHandler(subscriptions: { _, _ in
+            let (events, continuation) = AsyncStream.makeStream(of: TaskEvent.self)
+            continuations.withLock { $0.append(continuation) }
+            return .success(EventSubscription(last: 9, events: events))
+        })
+        try await withServer(handler, limits: { $0.perUser = 4 }) { _, path in
+            let subscribers = try (0..<3).map { _ in try TestClient(connectingTo: path) }
+            for client in subscribers { #expect(try await client.ask(Self.subscribe)?.contains("result") == true) }
+            let other = try TestClient(connectingTo: path)
+            let refusal = try await other.ask(Self.subscribe)
+            #expect(refusal?.contains("too many subscriptions to events of this user") == true, "\(refusal ?? "")")
+            #expect(try await other.ask(request(1)) == acknowledgement(1))
+            continuations.withLock { $0[0].finish() }
+            #expect(try await subscribers[0].line() == nil)
+            #expect(try await other.ask(Self.subscribe)?.contains("result") == true)
+        }
+    }
+
     @Test("where the stream ends the connection does too, and what came before is delivered")
     func streamEnds() async throws {
         let (handler, continuation) = handler()

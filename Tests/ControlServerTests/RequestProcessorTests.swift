@@ -13,7 +13,7 @@ struct RequestProcessorTests {
         handler: ScriptedHandler(), peer: Peer(uid: 1, gid: 1, pid: 1))
 
     private func answer(_ line: [UInt8]) async -> String? {
-        await processor.reply(to: processor.read(ByteBuffer(bytes: line)), isSubscribed: false).answer.map {
+        await processor.reply(to: processor.read(ByteBuffer(bytes: line)), permit: .always).answer.map {
             String(buffer: $0)
         }
     }
@@ -50,7 +50,8 @@ struct RequestProcessorTests {
             let processor = RequestProcessor(
                 handler: ScriptedHandler(commands: { _, _ in .success(encoded) }), peer: Peer(uid: 1, gid: 1, pid: 1))
             let message = processor.read(ByteBuffer(string: line))
-            answers.append(await processor.reply(to: message, isSubscribed: false).answer.map { String(buffer: $0) })
+            answers.append(
+                await processor.reply(to: message, permit: .always).answer.map { String(buffer: $0) })
         }
         let atHand = RequestProcessor(
             handler: ScriptedHandler(resultsAtHand: { _, _ in try? EncodedResult(result) }),
@@ -148,7 +149,7 @@ struct RequestProcessorTests {
                 Issue.record("was carried out")
                 return .success(Acknowledgement())
             }), peer: Peer(uid: 1, gid: 1, pid: 1))
-        let answer = await processor.reply(to: processor.read(ByteBuffer(string: line)), isSubscribed: false)
+        let answer = await processor.reply(to: processor.read(ByteBuffer(string: line)), permit: .always)
             .answer
         #expect(
             answer.map { String(buffer: $0) }
@@ -190,7 +191,7 @@ struct RequestProcessorTests {
             }), peer: Peer(uid: 1, gid: 1, pid: 1))
         let line = "[" + [String](repeating: request(1), count: 100).joined(separator: ",") + "]"
         let answer = try #require(
-            await processor.reply(to: processor.read(ByteBuffer(string: line)), isSubscribed: false).answer)
+            await processor.reply(to: processor.read(ByteBuffer(string: line)), permit: .always).answer)
         #expect(calls.withLock { $0 } == 2)
         #expect(answer.readableBytes < 2 << 20)
         #expect(String(buffer: answer).contains(#""code":"too-large""#))
@@ -203,7 +204,7 @@ struct RequestProcessorTests {
         let processor = RequestProcessor(
             handler: ScriptedHandler(commands: { _, _ in .success(Double.nan) }), peer: Peer(uid: 1, gid: 1, pid: 1))
         let answer = try #require(
-            await processor.reply(to: processor.read(ByteBuffer(string: request(3))), isSubscribed: false)
+            await processor.reply(to: processor.read(ByteBuffer(string: request(3))), permit: .always)
                 .answer)
         #expect(String(buffer: answer).contains(#""code":-32603"#))
         #expect(String(buffer: answer).contains(#""id":3"#))
@@ -215,7 +216,7 @@ struct RequestProcessorTests {
             handler: ScriptedHandler(commands: { _, _ in .failure(.unknownTask(TaskID(9))) }),
             peer: Peer(uid: 1, gid: 1, pid: 1))
         let answer = await processor.reply(
-            to: processor.read(ByteBuffer(string: request(3))), isSubscribed: false
+            to: processor.read(ByteBuffer(string: request(3))), permit: .always
         ).answer
         #expect(
             answer.map { String(buffer: $0) }
@@ -251,4 +252,9 @@ struct RequestProcessorTests {
         }
         #expect(String(buffer: RequestProcessor.lines(events)) == expected.joined())
     }
+}
+
+extension SubscriptionPermit {
+    /// A permit for any number of streams.
+    fileprivate static let always = SubscriptionPermit(acquire: { .granted }, release: {})
 }

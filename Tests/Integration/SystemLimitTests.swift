@@ -141,6 +141,40 @@ struct SystemLimitTests {
 
         """
 
+    @Test("A19: with 128 descriptors subscribers, a webhook and a backup get what they wait for beside many tasks")
+    func descriptorsOfObservers() async throws {
+        let receiver = try ScriptedServer(["/hook": [.status(200)]])
+        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 200_000)])
+        let resource = Resource(size: 150_000)
+        for index in 0..<40 { try nginx.publish(resource, as: "f\(index)") }
+        let daemon = try await DaemonProcess.started(
+            """
+            retry: {attempts: 10, base-delay: 200ms, max-delay: 1s}
+            limits: {active-tasks: 40, connections-per-host: 40}
+            notify: [{url: '\(receiver.url("/hook"))', on: [completed]}]
+
+            """, prefix: ["prlimit", "--nofile=128:128"])
+        // Subscribers take what descriptors clients may have.
+        let subscribe = #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"types":["completed"]}}"#
+        let unread = try (0..<40).map { _ in
+            let socket = try StreamSocket(path: daemon.socket)
+            socket.send(subscribe.utf8 + [0x0A])
+            return Client(socket)
+        }
+        let added = try await daemon.dlctl(["add"] + (0..<40).map { nginx.url("/slow/f\($0)") })
+        #expect(added.succeeded, "\(added.error)")
+        let backup = try await daemon.dlctl("backup", daemon.directory.file("copy"))
+        #expect(backup.succeeded, "\(backup.error)")
+        try await eventually(that: "all have completed", every: .milliseconds(100)) {
+            try daemon.tasks().allSatisfy { $0.state == .completed }
+        }
+        try await eventually(that: "the receiver has each event") { receiver.requests().count >= 40 }
+        let events = try await daemon.dlctl("events", "--after", "0", "--on", "completed", "--json")
+        #expect(events.lines.count == 40, "\(events)")
+        #expect(unread.count == 40)
+        daemon.expectTidy()
+    }
+
     @Test(
         "F19: short writes, short reads and interrupted calls make a longer way to the same file",
         .enabled(if: PreloadedShim.isPossible, "there is no C compiler here"))
