@@ -199,7 +199,7 @@ package struct QueueHandler: ControlHandler {
             return Acknowledgement()
         case .queueList:
             return QueueListResult(
-                batches: try queue.batches(for: caller).map { totals in
+                batches: try await queue.batches(for: caller).map { totals in
                     QueueListResult.Batch(
                         batch: totals.batch, tasks: Self.byName(totals.counts), bytesDone: totals.bytesDone,
                         bytesTotal: totals.bytesTotal, outcome: totals.outcome)

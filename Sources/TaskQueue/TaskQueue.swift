@@ -341,8 +341,18 @@ package final class TaskQueue: Sendable {
     }
 
     /// Returns the batches with their number of tasks by state.
-    package func batches(for caller: Caller) throws(QueueError) -> [BatchTotals] {
-        try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }
+    package func batches(for caller: Caller) async throws(QueueError) -> [BatchTotals] {
+        let running = await onSharedThreads { await scheduler.runningCounts(owner: caller.scope) }
+        let batches = try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }
+        return batches.map { batch in
+            // Running tasks are stored as ready. One may have ended since it was counted.
+            let active = min(running[batch.batch] ?? 0, batch.counts[.queued] ?? 0)
+            guard active > 0 else { return batch }
+            var batch = batch
+            batch.counts[.active, default: 0] += active
+            batch.counts[.queued, default: 0] -= active
+            return batch
+        }
     }
 
     /// Returns the current pause by the schedule; `nil` where there is none.

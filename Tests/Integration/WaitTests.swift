@@ -36,6 +36,19 @@ struct WaitTests {
         #expect(tasks.allSatisfy { $0.state == .completed })
     }
 
+    @Test("--batch ends with 1 for a task of the batch that failed before, until it is retried or removed")
+    func earlierFailure() async throws {
+        let server = try ScriptedServer(["/a": [.status(404)], "/b": [.serve(Resource(size: 1_000))]])
+        let daemon = try await DaemonProcess.started()
+        let failed = try await daemon.add("--batch", "b", server.url("/a"))
+        #expect(try await daemon.settled(failed).state == .failed)
+        #expect(try await daemon.dlctl("add", "--batch", "b", "--wait", server.url("/b")).succeeded)
+        let waited = try await daemon.dlctl("wait", "--batch", "b")
+        #expect(waited.status == .exited(1) && waited.error.contains("task 1 failed: http-404"), "\(waited)")
+        #expect(try await daemon.dlctl("remove", "1").succeeded)
+        #expect(try await daemon.dlctl("wait", "--batch", "b").status == .exited(0))
+    }
+
     @Test("on a terminal, rows carry ids, the totals stand below them, and a summary ends the wait")
     func bars() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 100_000))], "/b": [.status(404)]])

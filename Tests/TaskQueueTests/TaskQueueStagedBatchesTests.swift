@@ -45,8 +45,19 @@ struct TaskQueueStagedBatchesTests {
         for id in ids { #expect(try await fixture.completed(id).batch == "b") }
         let again = try await Self.apply(entries, prune: true, fixture)
         #expect((again.added, again.updated, again.unchanged, again.pruned) == (0, 0, 2, 0))
-        #expect(try fixture.queue.batches(for: QueueFixture.me).map(\.batch) == ["b"])
+        #expect(try await fixture.queue.batches(for: QueueFixture.me).map(\.batch) == ["b"])
         #expect(server.requests().count == 2)
+    }
+
+    @Test("a batch counts its running tasks as active")
+    func activeTasks() async throws {
+        let server = try ScriptedServer(["/a": [.hang], "/b": [.hang]])
+        let fixture = try await QueueFixture()
+        let changes = try await Self.apply([Self.entry(server.url("/a")), Self.entry(server.url("/b"))], fixture)
+        for id in changes.ids.flatMap({ Array($0) }) { _ = try await fixture.status(TaskID(id), once: [.started]) }
+        let batch = try #require(try await fixture.queue.batches(for: QueueFixture.me).first)
+        #expect(batch.counts.filter { $0.value > 0 } == [.active: 2])
+        #expect(batch.outcome == nil)
     }
 
     @Test("prune ends what the staged batch no longer names, even while it runs")

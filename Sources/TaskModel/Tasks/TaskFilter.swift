@@ -1,6 +1,6 @@
 /// A filter that selects the tasks of a command. All conditions that are given must hold.
 public struct TaskFilter: Codable, Sendable, Equatable {
-    /// The accepted states; `nil` or empty accepts every state.
+    /// The accepted states; `nil` accepts every state. The daemon refuses an empty list.
     public var states: [TaskState]?
     /// The accepted batch; `nil` accepts all, and tasks without a batch.
     public var batch: String?
@@ -33,8 +33,8 @@ public struct TaskFilter: Codable, Sendable, Equatable {
 
     /// Decodes a filter.
     ///
-    /// - Throws: ``FieldError`` for an unknown key. A misspelt condition would otherwise be ignored and select every
-    ///   task.
+    /// - Throws: ``FieldError`` for an unknown key or an empty list of states. A misspelt or forgotten condition would
+    ///   otherwise be ignored and select every task.
     public init(from decoder: any Decoder) throws {
         for key in try decoder.container(keyedBy: AnyKey.self).allKeys
         where CodingKeys(rawValue: key.stringValue) == nil {
@@ -45,6 +45,9 @@ public struct TaskFilter: Codable, Sendable, Equatable {
         }
         let container = try decoder.container(keyedBy: CodingKeys.self)
         states = try container.decodeIfPresent([TaskState].self, forKey: .states)
+        guard states?.isEmpty != true else {
+            throw FieldError(field: "filter.states", message: "is empty; name a state, or leave it out for all states")
+        }
         batch = try container.decodeIfPresent(String.self, forKey: .batch)
         search = try container.decodeIfPresent(String.self, forKey: .search)
         owner = try container.decodeIfPresent(UInt32.self, forKey: .owner)

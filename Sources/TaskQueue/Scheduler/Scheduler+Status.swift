@@ -13,6 +13,17 @@ extension Scheduler {
         running.count(of: owner)
     }
 
+    /// Returns the number of running tasks of each batch.
+    ///
+    /// - Parameter owner: the uid of the owner; `nil` for the tasks of all users.
+    func runningCounts(owner: UInt32?) -> [String: Int] {
+        var counts: [String: Int] = [:]
+        for run in running.runs.values where owner.map({ $0 == run.record.owner }) ?? true {
+            if let batch = run.record.specification.batch { counts[batch, default: 0] += 1 }
+        }
+        return counts
+    }
+
     /// Returns a forecast of the order in which ready tasks start, and the running tasks, which are stored as ready.
     func forecast() -> (forecast: StartForecast, running: Set<TaskID>) {
         // The others have given back their places already.

@@ -33,11 +33,15 @@ struct WaitTarget {
 }
 
 extension WaitTarget {
-    /// Reads the tasks of a batch, or all of the caller's, that have not ended. Tasks named by their ids are not read.
+    /// Reads the tasks of a batch that have not ended or have failed, or all of the caller's that have not ended. Tasks
+    /// named by their ids are not read.
+    ///
+    /// A task that fails before the waiting begins makes it end like one that fails later.
     init(ids: [TaskID], batch: String?, isAll: Bool = false, _ client: ControlClient) throws {
         self.init(ids: ids, batch: batch, isAll: isAll)
         guard ids.isEmpty else { return }
-        var filter = TaskFilter(states: TaskState.allCases.filter { !$0.isEnded }, batch: batch)
+        var filter = TaskFilter(
+            states: TaskState.allCases.filter { !$0.isEnded || batch != nil && $0 == .failed }, batch: batch)
         if isAll { filter.owner = getuid() }
         try client.forEachPage(filter: filter) { page in
             self.ids += page.map(\.id)

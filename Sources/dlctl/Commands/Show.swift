@@ -66,7 +66,7 @@ struct Show: DaemonCommand {
         let inner = width.map { max(1, $0 - 2) }
         let connections = detail.live?.connections ?? []
         if !connections.isEmpty {
-            lines += [""] + AttemptTable.lines(connections, width: inner).map { "  " + $0 }
+            lines += [""] + AttemptTable.lines(connections, of: task.kind, width: inner).map { "  " + $0 }
         }
         if !detail.history.isEmpty {
             let isCompleted = task.state == .completed

@@ -4,8 +4,8 @@ import TaskModel
 
 /// The place of a hook in the journal, in a file of the user's state directory.
 ///
-/// The file has a line `position N`, up to which every event is done, a line `journal NAME` that names the journal in
-/// which that is, and lines `done N` for later events. The shell that runs a command appends such a line itself when the
+/// The file has lines `position N`, up to the last of which every event is done, a line `journal NAME` that names the
+/// journal in which that is, and lines `done N` for later events. The shell that runs a command appends such a line itself when the
 /// command has succeeded, so that a kill of this program does not lose the success. One process uses a cursor at a time,
 /// and only after the commands of an earlier process have ended.
 final class HookCursor {
@@ -82,13 +82,14 @@ final class HookCursor {
             guard words.count == 2 else { continue }
             let value = String(decoding: words[1], as: UTF8.self)
             switch String(decoding: words[0], as: UTF8.self) {
-            case "position": position = Int64(value).flatMap { $0 >= 0 ? $0 : nil }
+            case "position": if let number = Int64(value), number >= 0 { position = number }
             case "journal": journal = value
             case "done": if let number = Int64(value) { done.insert(number) }
             default: break
             }
             lines += 1
         }
+        if let position { done = done.filter { $0 > position } }
         if position == nil, !data.isEmpty {
             throw Failure(.failed, field: "--cursor", "\(path) is not a cursor of dlctl; remove it to start anew")
         }
@@ -128,10 +129,19 @@ final class HookCursor {
 
     /// Records that an event is done.
     ///
-    /// - Parameter isWritten: whether the shell has written the line.
-    func add(_ sequence: Int64, isWritten: Bool) throws(Failure) {
+    /// - Parameters:
+    ///   - isWritten: whether the shell has written the line.
+    ///   - position: the number up to which every event is done with this one.
+    func add(_ sequence: Int64, isWritten: Bool, position: Int64) throws(Failure) {
         done.insert(sequence)
-        try append(isWritten ? "" : "done \(sequence)\n")
+        var text = isWritten ? "" : "done \(sequence)\n"
+        // An old position would later be taken for events that the journal lost.
+        let isAhead = position > self.position ?? 0
+        if isAhead { text += "position \(position)\n" }
+        try append(text)
+        guard isAhead else { return }
+        self.position = position
+        done = done.filter { $0 > position }
     }
 
     /// Appends lines, and syncs the file.

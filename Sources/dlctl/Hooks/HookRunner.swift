@@ -62,11 +62,7 @@ final class HookRunner: Sendable {
                 continue
             }
             if event.type == .gap {
-                Output.note(
-                    event.sequence > 0
-                        ? "dlctl: events up to number \(event.sequence) are no longer in the journal; they are skipped"
-                        : "dlctl: the daemon has another database than before; events of the earlier one are no longer "
-                            + "in the journal and are skipped")
+                Output.note("dlctl: \(skipped(to: event.sequence, in: follower.journal))")
                 try skip(to: event.sequence, in: follower.journal)
                 continue
             }
@@ -106,12 +102,24 @@ final class HookRunner: Sendable {
         }) { ended.wait() }
     }
 
+    /// Whether a gap up to `sequence` is the beginning of another journal, because the daemon's database was replaced.
+    private func isReplaced(_ sequence: Int64, _ journal: String?) -> Bool {
+        state.withLock { sequence < $0.queue.lastSeen || ($0.cursor.map { $0.journal != journal } ?? false) }
+    }
+
+    /// Returns a sentence on the events that a gap stands for.
+    private func skipped(to sequence: Int64, in journal: String?) -> String {
+        guard isReplaced(sequence, journal) else {
+            return "events up to number \(sequence) are no longer in the journal; they are skipped"
+        }
+        return "the daemon has another database than before; "
+            + (sequence > 0 ? "events of the earlier one after number \(sequence)" : "the events of the earlier one")
+            + " are not in it and are skipped"
+    }
+
     /// Goes on after a gap, in another journal if the daemon's database was replaced.
     private func skip(to sequence: Int64, in journal: String?) throws(Failure) {
-        let isReplaced = state.withLock {
-            sequence < $0.queue.lastSeen || ($0.cursor.map { $0.journal != journal } ?? false)
-        }
-        guard isReplaced else { return state.withLock { $0.queue.skip(sequence) } }
+        guard isReplaced(sequence, journal) else { return state.withLock { $0.queue.skip(sequence) } }
         waitUntil(\.isEmpty)
         try state.withLock { state throws(Failure) in
             try state.cursor?.set(position: sequence, journal: journal)
@@ -211,7 +219,8 @@ final class HookRunner: Sendable {
         let file = try deadLetters()
         try state.withLock { state throws(Failure) in
             try HookCursor.addDeadLetter(input, to: file)
-            try state.cursor?.add(event.sequence, isWritten: false)
+            try state.cursor?.add(
+                event.sequence, isWritten: false, position: state.queue.position(without: event.sequence))
         }
     }
 
@@ -221,7 +230,10 @@ final class HookRunner: Sendable {
     }
 
     private func record(_ event: TaskEvent, isWritten: Bool) throws(Failure) {
-        try state.withLock { state throws(Failure) in try state.cursor?.add(event.sequence, isWritten: isWritten) }
+        try state.withLock { state throws(Failure) in
+            try state.cursor?.add(
+                event.sequence, isWritten: isWritten, position: state.queue.position(without: event.sequence))
+        }
     }
 
     /// Ends the program: without its cursor it must not run commands.

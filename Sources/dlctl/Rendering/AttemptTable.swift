@@ -30,12 +30,12 @@ enum AttemptTable {
             })
     }
 
-    /// Returns the connections as the lines of a table.
-    static func lines(_ connections: [LiveConnection], width: Int?) -> [String] {
+    /// Returns the connections of a task as the lines of a table.
+    static func lines(_ connections: [LiveConnection], of kind: TaskKind, width: Int?) -> [String] {
         var table = Table(
             [
                 .init(title: "connection", minimum: 9, isCutInMiddle: true), .init(title: "from", alignsRight: true),
-                .init(title: "to", alignsRight: true), .init(title: "received", alignsRight: true),
+                .init(title: "to", alignsRight: true), .init(title: kind == .upload ? "sent" : "received", alignsRight: true),
                 .init(title: "rate", alignsRight: true),
             ], width: width)
         return table.page(

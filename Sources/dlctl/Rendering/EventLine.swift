@@ -12,7 +12,7 @@ enum EventLine {
     private static func words(_ event: TaskEvent) -> String {
         let name = (event.kind == .upload ? "↑ " : "") + name(event)
         switch event.type {
-        case .gap: return "earlier events are no longer in the journal (numbers up to \(event.sequence))"
+        case .gap: return "events before this are not in the journal; it goes on after number \(event.sequence)"
         case .batchFinished:
             guard let totals = event.totals else { return batch(event) }
             let counts = Describe.counts([

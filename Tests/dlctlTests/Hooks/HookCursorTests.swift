@@ -20,11 +20,11 @@ struct HookCursorTests {
             let cursor = try cursor()
             #expect(cursor.position == nil)
             try cursor.set(position: 5, journal: "j")
-            try cursor.add(7, isWritten: false)
+            try cursor.add(7, isWritten: false, position: 5)
             let file = try FileHandle(forUpdating: URL(filePath: cursor.path))
             try file.seekToEnd()
             try file.write(contentsOf: Data("done 9\n".utf8))
-            try cursor.add(9, isWritten: true)
+            try cursor.add(9, isWritten: true, position: 5)
         }
         let again = try cursor()
         #expect(again.position == 5 && again.done == [7, 9])
@@ -33,11 +33,25 @@ struct HookCursorTests {
         #expect(try String(contentsOfFile: again.path, encoding: .utf8) == "position 8\njournal j\ndone 9\n")
         try again.continueIn("l")
         #expect(again.journal == "l" && again.done == [9])
-        try again.add(12, isWritten: false)
+        try again.add(12, isWritten: false, position: 8)
         try again.set(position: 8, journal: "m", common: 10)
         #expect(again.done == [9], "later events of the earlier journal were others")
         try again.set(position: 2, journal: "k")
         #expect(again.done.isEmpty, "the numbers of another journal say nothing about this one")
+    }
+
+    @Test("the position moves on with the events that are done, and is there again without a clean end")
+    func movingPosition() throws {
+        do {
+            let cursor = try cursor()
+            try cursor.set(position: 5, journal: "j")
+            try cursor.add(9, isWritten: false, position: 6)
+            #expect(cursor.position == 6 && cursor.done == [9])
+            try cursor.add(7, isWritten: false, position: 9)
+            #expect(cursor.position == 9 && cursor.done.isEmpty)
+        }
+        let again = try cursor()
+        #expect(again.position == 9 && again.done.isEmpty && again.journal == "j")
     }
 
     @Test(
