@@ -13,6 +13,16 @@ enum HookInput {
             let at: Milliseconds
             let type: TaskEvent.Kind
             let totals: BatchResult?
+
+            private enum CodingKeys: String, CodingKey { case sequence, at, type, totals }
+
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(sequence, forKey: .sequence)
+                try container.encode(at, forKey: .at)
+                try container.encode(type, forKey: .type)
+                try container.encode(totals, forKey: .totals)
+            }
         }
 
         private enum CodingKeys: String, CodingKey {

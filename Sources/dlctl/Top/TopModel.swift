@@ -124,7 +124,8 @@ struct TopModel {
         if selection < offset { offset = selection }
         if selection >= offset + page { offset = selection - page + 1 }
         if followsEnd { return }
-        let needed = min(TopQuery.maximumRows, offset + 2 * page)
+        // Before the selection moves, one row more is enough for the first Page Down.
+        let needed = min(TopQuery.maximumRows, selection == 0 ? page + 1 : offset + 2 * page)
         // The number grows and shrinks by screens, so that it does not change with each key.
         if needed > query.rows || needed + 2 * page < query.rows { query.rows = needed }
         query.rows = max(query.rows, min(TopQuery.maximumRows, page + 1))

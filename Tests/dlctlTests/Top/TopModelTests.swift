@@ -43,6 +43,9 @@ extension TopModel {
     func moves() {
         var model = TopModel(tasks)
         let page = TopLayout(size: model.size).listRows
+        model.receive((1...Int64(page + 1)).map { sampleTask($0, .queued) })
+        #expect(model.query.rows <= max(24, page + 1), "a screen that nobody scrolls asks for few rows")
+        model.receive((1...40).map { sampleTask($0, .queued) })
         #expect(model.handle(.down) == nil && model.selection == 1 && model.offset == 0)
         _ = model.handle(.pageDown)
         #expect(model.selection == 1 + page && model.offset == 2)
