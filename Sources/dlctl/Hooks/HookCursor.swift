@@ -5,9 +5,9 @@ import TaskModel
 /// The place of a hook in the journal, in a file of the user's state directory.
 ///
 /// The file has lines `position N`, up to the last of which every event is done, a line `journal NAME` that names the
-/// journal in which that is, and lines `done N` for later events. The shell that runs a command appends such a line itself when the
-/// command has succeeded, so that a kill of this program does not lose the success. One process uses a cursor at a time,
-/// and only after the commands of an earlier process have ended.
+/// journal in which that is, and lines `done N` for later events. The shell that runs a command appends such a line
+/// itself when the command has succeeded, so that a kill of this program does not lose the success. One process uses a
+/// cursor at a time, and only after the commands of an earlier process have ended.
 final class HookCursor {
     let path: String
     /// The file for events whose command has failed too often.
