@@ -35,7 +35,8 @@ enum AttemptTable {
         var table = Table(
             [
                 .init(title: "connection", minimum: 9, isCutInMiddle: true), .init(title: "from", alignsRight: true),
-                .init(title: "to", alignsRight: true), .init(title: kind == .upload ? "sent" : "received", alignsRight: true),
+                .init(title: "to", alignsRight: true),
+                .init(title: kind == .upload ? "sent" : "received", alignsRight: true),
                 .init(title: "rate", alignsRight: true),
             ], width: width)
         return table.page(

@@ -33,7 +33,8 @@ struct TopDetails {
     }
 
     private func connections(_ connections: [LiveConnection]) -> [StyledLine] {
-        connections.isEmpty ? [] : table(AttemptTable.lines(connections, of: detail.status.kind, width: max(20, width - 2)))
+        connections.isEmpty
+            ? [] : table(AttemptTable.lines(connections, of: detail.status.kind, width: max(20, width - 2)))
     }
 
     private func limits(_ limits: [LiveRateLimit]) -> [StyledLine] {
