@@ -6,14 +6,15 @@ import TaskModel
 @main
 enum Dlctl {
     static func main() {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let words = Result { () throws(CommandWords.Unreadable) in try CommandWords.own() }
+        ProcessArguments.hideSecrets()
         Terminal.handleInterrupts()
-        let json = CommandLine.arguments.prefix { $0 != "--" }.contains("--json")
         do {
-            let arguments = try CommandWords.own()
-            var command = try RootCommand.parseAsRoot(ArgumentRuns.join(arguments))
+            var command = try RootCommand.parseAsRoot(ArgumentRuns.join(try words.get()))
             try command.run()
         } catch {
-            end(with: error, json: json)
+            end(with: error, arguments)
         }
     }
 
@@ -32,13 +33,13 @@ enum Dlctl {
         return words.first { $0._commandName == rest[next] } ?? command
     }
 
-    private static func end(with error: any Error, json: Bool) -> Never {
+    private static func end(with error: any Error, _ arguments: [String]) -> Never {
+        let json = arguments.prefix { $0 != "--" }.contains("--json")
         if let failure = error as? Failure ?? (error as? CommandWords.Unreadable).map({ .usage("\($0)") }) {
             failure.report(json: json)
             Glibc.exit(failure.status.rawValue)
         }
         if let status = error as? ExitStatus { Glibc.exit(status.rawValue) }
-        let arguments = Array(CommandLine.arguments.dropFirst())
         guard let failure = failure(of: error, arguments) else {
             let output = Output(STDOUT_FILENO)
             output.line(RootCommand.fullMessage(for: error))

@@ -120,4 +120,23 @@ struct CanaryTests {
         #expect(try await daemon.terminate() == .exited(0))
         #expect(try await holders(daemon) == [])
     }
+
+    @Test("the secrets of a command line are hidden while dlctl runs, and reach the server")
+    func commandLine() async throws {
+        let word = Self.canary
+        let path = "/a?sig=\(word)-signature"
+        let server = try ScriptedServer([path: [.drip(Resource(size: 3_000), bytesPerSecond: 1_000)]])
+        let daemon = try await DaemonProcess.started()
+        let client = try ChildProcess([
+            DaemonProcess.program("dlctl"), "--socket", daemon.socket, "add", "--wait", "--header", "X-A: \(word)-one",
+            "--header=X-B: \(word)-two", "--referer", "http://\(word)-login@h/", server.url(path),
+        ])
+        try await eventually(that: "the task runs") { try daemon.tasks().contains { $0.state == .active } }
+        let shown = textOfProcessFile("/proc/\(client.pid)/cmdline")
+        #expect(!shown.contains(word) && shown.contains("--header=*") && shown.contains("/a?*"), "\(shown)")
+        #expect(try await client.wait() == .exited(0))
+        #expect(!(client.standardOutput + client.standardError).contains(word))
+        let sent = server.requests()
+        #expect(sent.contains { $0.header("x-a") == "\(word)-one" && $0.header("x-b") == "\(word)-two" })
+    }
 }
