@@ -58,6 +58,41 @@ struct CompletionTests {
         try await expect(["add", "http:"], offer: [server.url("/")], daemon)
     }
 
+    @Test("in an interactive bash, words are completed behind colons and equals signs, without backslashes")
+    func interactive() async throws {
+        let daemon = try await DaemonProcess.started()
+        _ = try await daemon.add("--paused", "--batch", "first:one", "http://127.0.0.1:2/a")
+        let program = try DaemonProcess.program("dlctl")
+        let directory = program.split(separator: "/").dropLast().map { "/" + $0 }.joined()
+        let shell = try PseudoTerminal(
+            ["bash", "--noprofile", "--norc", "-i"],
+            environment: [
+                "DLD_SOCKET": daemon.socket, "PATH": directory + ":/usr/bin:/bin", "PS1": "> ", "TERM": "dumb",
+                "INPUTRC": "/dev/null",
+            ], columns: 120)
+        shell.type("source <(dlctl completion bash); echo com''plete\n")
+        try await shell.wait(for: "complete\r\n")
+        for (typed, completed) in [
+            ("dlctl add http://", "dlctl add http://127.0.0.1:2/"),
+            ("dlctl add --wait http://1", "dlctl add --wait http://127.0.0.1:2/"),
+            ("dlctl add --json ht", "dlctl add --json http://127.0.0.1:2/"),
+            ("dlctl add --now 'http:", "dlctl add --now 'http://127.0.0.1:2/"),
+            ("dlctl list --search http:", "dlctl list --search http://127.0.0.1:2/"),
+            ("dlctl list --search=http://127.0.0.1:", "dlctl list --search=http://127.0.0.1:2/"),
+            ("dlctl list --batch=", "dlctl list --batch=first"), ("dlctl wait --batch first:", "--batch first:one"),
+            ("dlctl list --state=pa", "dlctl list --state=paused"),
+        ] {
+            shell.type("\u{15}" + typed)
+            // A tabulator that the daemon does not answer in time is typed again.
+            try await eventually(that: "\(typed) becomes \(completed)", every: .milliseconds(300)) {
+                if shell.output.contains(completed) { return true }
+                shell.type("\t")
+                return false
+            }
+        }
+        #expect(!shell.output.contains("http\\:"))
+    }
+
     @Test("A30: a batch's name is never executed by the shell that completes")
     func hostileName() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 10))]])

@@ -20,11 +20,7 @@ struct Completion: ParsableCommand {
 
     func run() throws {
         let output = Output(STDOUT_FILENO)
-        switch shell {
-        case .bash: output.line(RootCommand.completionScript(for: .bash))
-        case .zsh: output.line(RootCommand.completionScript(for: .zsh))
-        case .fish: output.line(RootCommand.completionScript(for: .fish))
-        }
+        output.line(CompletionScript.text(for: shell))
         output.flush()
     }
 }
