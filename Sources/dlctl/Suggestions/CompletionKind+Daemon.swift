@@ -10,7 +10,8 @@ extension CompletionKind {
 
     private static func daemon(_ words: @escaping @Sendable (Suggestions) -> [Suggestions.Word]) -> CompletionKind {
         .custom { line, _, prefix in
-            let suggested = words(Suggestions(words: line)).filter { $0.text.hasPrefix(prefix) }
+            let beginning = Suggestions.value(in: prefix)
+            let suggested = words(Suggestions(words: line)).filter { $0.text.hasPrefix(beginning) }
             return suggested.compactMap { $0.candidate(for: CompletionShell.requesting) }
         }
     }

@@ -5,10 +5,12 @@ enum CompletionScript {
     static func text(for shell: Completion.Shell) -> String {
         switch shell {
         case .bash: RootCommand.completionScript(for: .bash) + "\n" + joiningOfWords
-        case .zsh: RootCommand.completionScript(for: .zsh)
+        case .zsh: takingEqualsSigns(RootCommand.completionScript(for: .zsh))
         case .fish: RootCommand.completionScript(for: .fish)
         }
     }
+
+    // MARK: bash
 
     /// The function that bash calls.
     ///
@@ -76,4 +78,32 @@ enum CompletionScript {
 
         complete -o filenames -F __dlctl_complete dlctl
         """#
+
+    // MARK: zsh
+
+    /// Returns zsh's script with options that take their value after an equals sign too, which `_arguments` calls
+    /// `--option=[description]`.
+    private static func takingEqualsSigns(_ script: String) -> String {
+        script.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            takingEqualsSign(line) ?? String(line)
+        }.joined(separator: "\n")
+    }
+
+    /// Returns the line of an option with a value, changed; `nil` for another line.
+    ///
+    /// The line is `'--name[…]:value:…'`, `'*--name[…]:…'` or `'(--name -n)'{--name,-n}'[…]:…'`. That of a flag ends
+    /// with its description.
+    private static func takingEqualsSign(_ line: Substring) -> String? {
+        guard !line.hasSuffix("]'"), let name = line.firstRange(of: "--"), let end = line.firstIndex(of: "[") else {
+            return nil
+        }
+        let beginning = line[..<name.lowerBound].drop { $0 == " " }
+        switch beginning {
+        case "'", "'*": return line[..<end] + "=" + line[end...]
+        case "'(":
+            guard let comma = line[..<end].firstIndex(of: ",") else { return nil }
+            return line[..<comma] + "=" + line[comma...]
+        default: return nil
+        }
+    }
 }

@@ -87,6 +87,12 @@ struct Suggestions {
         return nil
     }
 
+    /// Returns the part of a word that is completed: of `--option=value` the value.
+    static func value(in word: String) -> Substring {
+        guard word.hasPrefix("--"), let equals = word.firstIndex(of: "=") else { return word[...] }
+        return word[word.index(after: equals)...]
+    }
+
     /// The socket that the command line names.
     var socket: String? {
         for (index, word) in words.enumerated() {

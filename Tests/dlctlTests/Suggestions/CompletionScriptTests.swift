@@ -3,6 +3,17 @@ import Testing
 @testable import dlctl
 
 @Suite struct CompletionScriptTests {
+    @Test("zsh takes a value after an equals sign where an option has a value, and nowhere else")
+    func equalsSigns() {
+        let lines = CompletionScript.text(for: .zsh).split(separator: "\n").map { $0.drop { $0 == " " } }
+        for beginning in [
+            "'--batch=[", "'*--header=[", "'(--output -o)'{--output=,-o}'[", "'--paused[", "'(-h --help)'{-h,--help}'[",
+        ] {
+            #expect(lines.contains { $0.hasPrefix(beginning) }, "\(beginning)")
+        }
+        #expect(!lines.contains { $0.hasSuffix("]'") && $0.contains("=[") })
+    }
+
     @Test("bash calls the function that joins words")
     func joining() {
         let script = CompletionScript.text(for: .bash)

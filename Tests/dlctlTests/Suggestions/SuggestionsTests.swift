@@ -20,6 +20,15 @@ import Testing
         }
     }
 
+    @Test("of an option and its value in one word, the value is completed")
+    func value() {
+        #expect(Suggestions.value(in: "--batch=ni") == "ni")
+        #expect(Suggestions.value(in: "--batch=") == "")
+        #expect(Suggestions.value(in: "--search=a=b") == "a=b")
+        #expect(Suggestions.value(in: "a=b") == "a=b")
+        #expect(Suggestions.value(in: "--batch") == "--batch")
+    }
+
     @Test("only words that every shell takes literally are offered")
     func literal() {
         for text in [
