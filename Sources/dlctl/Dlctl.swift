@@ -52,6 +52,7 @@ enum Dlctl {
 
     /// Returns the failure for an error of the argument parser; `nil` if it is not an error, as with `--help`.
     static func failure(of error: any Error, _ arguments: [String]) -> Failure? {
+        if let option = Failure(completionOptionIn: arguments) { return option }
         if let unknown = Failure(unknownCommandIn: arguments, among: commandNames) { return unknown }
         guard RootCommand.exitCode(for: error) != .success else { return nil }
         return Failure(

@@ -19,6 +19,20 @@ extension Failure {
         self = .usage(fault.message + (hint ?? ""), field: fault.field)
     }
 
+    /// Creates a failure for the argument parser's own option for completion scripts, which lack what ``CompletionScript``
+    /// adds.
+    ///
+    /// - Returns: `nil` if the option is not given.
+    init?(completionOptionIn arguments: [String]) {
+        let option = "--generate-completion-script"
+        let options = arguments.prefix { $0 != "--" }
+        guard let index = options.firstIndex(where: { $0 == option || $0.hasPrefix(option + "=") }) else { return nil }
+        let value = options[index].dropFirst(option.count + 1)
+        let word = value.isEmpty ? options[(index + 1)...].first ?? "" : String(value)
+        let shell = Completion.Shell(rawValue: word)?.rawValue ?? "SHELL"
+        self = .usage("\(option): there is no such option; see 'dlctl completion \(shell)'", field: option)
+    }
+
     /// Creates a failure for an unknown command, which the parser reports as an unexpected argument.
     ///
     /// - Returns: `nil` if the first argument that is not an option is a command.

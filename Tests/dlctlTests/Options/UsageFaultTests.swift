@@ -31,7 +31,8 @@ import Testing
             ("list --limit 0", "--limit", "'0' is not a positive whole number"),
             ("list --limit x", "--limit", "'x' is not a positive whole number"),
             ("list --limit", "--limit", "needs a value; give a positive whole number"),
-            ("list --after x", "--after", "a task id"), ("list --sort", "--sort", "needs a value"),
+            ("list --after x", "--after", "a task id"),
+            ("list --sort", "--sort", "needs a value"),
             ("list --state odd", "--state", "one of queued, active, waiting, paused, completed, failed, cancelled"),
             ("list --state -1", "--state", "'-1' is not one of queued"),
             ("list --since -2h", "--since", "'-2h' is not a time"),
@@ -52,6 +53,9 @@ import Testing
             ("move x --first", "id", "'x' is not a task id"),
             ("move 1 --before x", "--before", "'x' is not a task id"),
             ("set 1 --limit x", "--limit", "bytes per second"), ("set 1 --priority x", "--priority", "one of low"),
+            ("--generate-completion-script bash", "--generate-completion-script", "see 'dlctl completion bash'"),
+            ("--generate-completion-script=zsh", "--generate-completion-script", "see 'dlctl completion zsh'"),
+            ("--generate-completion-script", "--generate-completion-script", "see 'dlctl completion SHELL'"),
             ("completion x", "shell", "one of bash, zsh, fish"), ("lst", "command", "did you mean 'list'"),
         ])
     func faults(words: String, field: String, right: String) {
