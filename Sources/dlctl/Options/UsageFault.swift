@@ -80,7 +80,8 @@ struct UsageFault: Equatable {
         ("--on-conflict", oneOf(ConflictPolicy.self)),
         ("--start-at", "a time such as 2030-01-31T22:00, 22:00 or +2h"),
         ("--since", "a time such as 2026-01-31, 22:00 or 2h"), ("--until", "a time such as 2026-01-31, 22:00 or 2h"),
-        ("--after ", "a task id (a whole number)"), ("--before", "a task id (a whole number)"),
+        ("--after <n>", "a sequence number (a whole number)"), ("--after ", "a task id (a whole number)"),
+        ("--before", "a task id (a whole number)"),
         ("--after-task", "a task id (a whole number)"), ("<id>", "a task id (a whole number)"),
     ]
 

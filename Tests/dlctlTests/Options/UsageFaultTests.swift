@@ -32,6 +32,8 @@ import Testing
             ("list --limit x", "--limit", "'x' is not a positive whole number"),
             ("list --limit", "--limit", "needs a value; give a positive whole number"),
             ("list --after x", "--after", "a task id"),
+            ("events --after -1", "--after", "'-1' is not a sequence number"),
+            ("events --after", "--after", "give a sequence number"),
             ("list --sort", "--sort", "needs a value"),
             ("list --state odd", "--state", "one of queued, active, waiting, paused, completed, failed, cancelled"),
             ("list --state -1", "--state", "'-1' is not one of queued"),
