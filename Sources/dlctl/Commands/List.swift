@@ -69,7 +69,8 @@ struct List: DaemonCommand {
         if let limit, limit < 1 { throw ValidationError("--limit: '\(limit)' is not a positive whole number.") }
         for word in words where TaskState(rawValue: word) == nil { throw ValidationError(Self.fault(inState: word)) }
         guard queue else { return }
-        if sort != nil || reverse { throw ValidationError("Give --queue or --sort, not both.") }
+        if sort != nil { throw ValidationError("Give --queue or --sort, not both.") }
+        if reverse { throw ValidationError("--reverse: does not apply to --queue.") }
         if after != nil { throw ValidationError("--after: does not apply to --queue.") }
         guard (states ?? []).allSatisfy({ $0 == .queued }) else {
             throw ValidationError("--queue: lists queued tasks alone; leave the states out.")

@@ -34,6 +34,7 @@ import Testing
             ("list --after x", "--after", "a task id"),
             ("events --after -1", "--after", "'-1' is not a sequence number"),
             ("events --after", "--after", "give a sequence number"),
+            ("list --queue --reverse", "--reverse", "does not apply to --queue"),
             ("list --sort", "--sort", "needs a value"),
             ("list --state odd", "--state", "one of queued, active, waiting, paused, completed, failed, cancelled"),
             ("list --state -1", "--state", "'-1' is not one of queued"),
