@@ -13,6 +13,7 @@ struct TopColumns {
     private static let sizeWidth = 9
     private static let rateWidth = 10
     private static let leftWidth = 8
+    private static let leastStateWidth = 30
 
     private var barWidth: Int { width >= 160 ? 24 : width >= 100 ? 16 : width >= 72 ? 10 : 0 }
     private var showsSize: Bool { width >= 50 }
@@ -22,10 +23,12 @@ struct TopColumns {
     private var batchWidth: Int { width >= 140 ? 16 : 0 }
 
     /// The width of the columns between the id and the name.
-    private var middleWidth: Int {
+    private var middleWidth: Int { progressWidth + (showsSize ? Self.sizeWidth + 1 : 0) }
+
+    /// The width of the columns between the id and the size.
+    private var progressWidth: Int {
         var width = Self.percentWidth
         if barWidth > 0 { width += barWidth + 1 }
-        if showsSize { width += Self.sizeWidth + 1 }
         if showsRate { width += Self.rateWidth + 1 }
         if showsLeft { width += Self.leftWidth + 1 }
         return width
@@ -42,9 +45,9 @@ struct TopColumns {
         var text = "  " + DisplayWidth.pad("ID", idWidth, right: true) + "  "
         if barWidth > 0 { text += DisplayWidth.pad("PROGRESS", barWidth + 1) }
         text += barWidth > 0 ? "    " : "DONE"
-        if showsSize { text += " " + DisplayWidth.pad("SIZE", Self.sizeWidth, right: true) }
         if showsRate { text += " " + DisplayWidth.pad("RATE", Self.rateWidth, right: true) }
         if showsLeft { text += " " + DisplayWidth.pad("LEFT", Self.leftWidth, right: true) }
+        if showsSize { text += " " + DisplayWidth.pad("SIZE", Self.sizeWidth, right: true) }
         text += "  " + DisplayWidth.pad("NAME", nameWidth)
         if hostWidth > 0 { text += "  " + DisplayWidth.pad("HOST", hostWidth) }
         if batchWidth > 0 { text += "  " + DisplayWidth.pad("BATCH", batchWidth) }
@@ -73,8 +76,7 @@ struct TopColumns {
         if task.state == .active, task.phase == nil || task.phase == .transferring {
             appendProgress(task, to: &line)
         } else {
-            let words = Escape.visible(Describe.state(task, now: now))
-            line.append(DisplayWidth.pad(DisplayWidth.fit(words, middleWidth), middleWidth), Self.style(of: task))
+            appendState(task, to: &line, now: now)
         }
         let mark = task.kind == .upload ? (unicode ? "↑ " : "^ ") : ""
         let name = DisplayWidth.fitMiddle(mark + Describe.name(task), nameWidth)
@@ -97,10 +99,6 @@ struct TopColumns {
         }
         let percent = task.bytesTotal.flatMap { Describe.percent(task.bytesDone, of: $0) }.map { "\($0)%" } ?? ""
         var text = DisplayWidth.pad(percent, Self.percentWidth, right: true)
-        if showsSize {
-            let size = ByteSize.describe(task.bytesTotal ?? task.bytesDone)
-            text += " " + DisplayWidth.pad(size, Self.sizeWidth, right: true)
-        }
         if showsRate {
             text += " " + DisplayWidth.pad(task.rate.map { Describe.rate($0) } ?? "", Self.rateWidth, right: true)
         }
@@ -108,8 +106,26 @@ struct TopColumns {
             let left = task.eta.map { Describe.clock(seconds: $0) } ?? ""
             text += " " + DisplayWidth.pad(left, Self.leftWidth, right: true)
         }
+        if showsSize { text += size(ByteSize.describe(task.bytesTotal ?? task.bytesDone)) }
         line.append(text)
     }
+
+    /// Appends the state of a task that transfers nothing. It takes the column of the size too, if no size is known, or
+    /// if it would be cut to less than ``leastStateWidth``.
+    private func appendState(_ task: TaskStatus, to line: inout StyledLine, now: Milliseconds) {
+        let words = Escape.visible(Describe.state(task, now: now))
+        let bytes = task.bytesTotal ?? (task.bytesDone > 0 ? task.bytesDone : nil)
+        guard let bytes, showsSize, progressWidth >= min(DisplayWidth.of(words), Self.leastStateWidth) else {
+            line.append(DisplayWidth.pad(DisplayWidth.fit(words, middleWidth), middleWidth), Self.style(of: task))
+            return
+        }
+        // The reason begins the words, and the time of the next attempt ends them.
+        let shown = DisplayWidth.fitMiddle(words, progressWidth)
+        line.append(DisplayWidth.pad(shown, progressWidth), Self.style(of: task))
+        line.append(size(ByteSize.describe(bytes)))
+    }
+
+    private func size(_ text: String) -> String { " " + DisplayWidth.pad(text, Self.sizeWidth, right: true) }
 
     private static func style(of task: TaskStatus) -> TextStyle {
         switch task.state {

@@ -38,13 +38,35 @@ import Testing
                 "1 active, 1 waiting",
                 " 2.0 MiB/s │                                                                   █",
                 "           │                                                                   █",
-                "    ID  PROGRESS             SIZE       RATE     LEFT  NAME",
-                ">    1  ██▌░░░░░░░  25%   100 MiB  2.0 MiB/s     0:37  a.iso",
+                "    ID  PROGRESS              RATE     LEFT      SIZE  NAME",
+                ">    1  ██▌░░░░░░░  25%  2.0 MiB/s     0:37   100 MiB  a.iso",
                 "     2  name does not resolve, 1st try in 10 s         b.iso",
                 "     3  paused                                         長い名前.iso",
                 "", "", "", "",
                 "1 of 3 and more",
                 "h help  q quit  Enter details  p pause  r resume  c cancel  t retry  a add",
+            ])
+    }
+
+    @Test("tasks that wait or are paused have their size, and the reason of a narrow screen comes first")
+    func sizesOfOthers() {
+        var waiting = sampleTask(
+            2, .waiting, reason: .retry, name: "b.iso", done: 1 << 20, of: 3 << 20,
+            error: TaskFailure(code: .dns, message: "x"))
+        waiting.notBefore = 12_000
+        let paused = sampleTask(3, .paused, reason: .user, name: "c.iso", done: 1 << 20, of: 4 << 20)
+        let unknown = sampleTask(4, .paused, reason: .user, name: "d.iso", done: 1 << 20)
+        let tasks = [waiting, paused, unknown, sampleTask(5, .paused, reason: .user, name: "e.iso")]
+        #expect(
+            text(TopModel(tasks, rows: 20)).filter { $0.contains("iso") } == [
+                ">    2  name does not res…, 1st try in 10 s   3.0 MiB  b.iso",
+                "     3  paused 25%                            4.0 MiB  c.iso",
+                "     4  paused                                1.0 MiB  d.iso",
+                "     5  paused                                         e.iso",
+            ])
+        #expect(
+            text(TopModel(tasks, columns: 58, rows: 20)).filter { $0.contains("iso") }.prefix(2) == [
+                ">    2  name does not resolve, 1…  b.iso", "     3  paused 25%        4.0 MiB  c.iso",
             ])
     }
 
