@@ -56,7 +56,6 @@ extension TaskQueue {
                     address: await upload.peerAddress(), first: 0, next: status.bytesDone, end: status.bytesTotal,
                     rate: 0)
             ]
-            if status.bytesDone > 0 { ranges = ByteRangeSet([0..<status.bytesDone]) }
         default: break
         }
         // The throughput of a single connection is that of the task.

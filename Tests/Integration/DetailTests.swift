@@ -115,6 +115,10 @@ struct DetailTests {
         try await daemon.state(of: id, "to send bytes") { $0.bytesDone > 0 }
         let live = try #require(try detail(id, daemon).live)
         #expect(live.connections.first?.address == "127.0.0.1:\(nginx.port)")
+        let shown = try await daemon.dlctl("show", "\(id)").output
+        let map = try #require(shown.split(separator: "\n").first { $0.contains("  map ") })
+        #expect(map.contains { "#+▒█".contains($0) }, "\(shown)")
+        #expect(shown.contains(" sent"), "\(shown)")
         #expect(live.segments.isEmpty && live.rateLimits == [LiveRateLimit(scope: .daemon, rate: 200 << 10)])
     }
 

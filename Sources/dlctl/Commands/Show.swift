@@ -62,7 +62,9 @@ struct Show: DaemonCommand {
         let map = SegmentMap(width: min(Self.mapWidth, max(16, (width ?? 80) - 20)), style: style)
         var lines = lines(
             task, now: now, why: detail.waitingFor, limits: detail.live.flatMap { limits($0.rateLimits) },
-            map: detail.live.flatMap { live in task.bytesTotal.flatMap { map.line(live.segments, total: $0) } })
+            map: detail.transferredSegments.flatMap { segments in
+                task.bytesTotal.flatMap { map.line(segments, total: $0) }
+            })
         let inner = width.map { max(1, $0 - 2) }
         let connections = detail.live?.connections ?? []
         if !connections.isEmpty {

@@ -57,3 +57,13 @@ struct SegmentMap {
         return share * Int64(cell) + rest * Int64(cell) / Int64(cells)
     }
 }
+
+extension TaskDetail {
+    /// The parts of the file that are received or sent; `nil` for a task that does not run.
+    var transferredSegments: [LiveSegment]? {
+        guard let live else { return nil }
+        guard status.kind == .upload else { return live.segments }
+        // An upload sends the file from its beginning on.
+        return status.bytesDone > 0 ? [LiveSegment(first: 0, end: status.bytesDone)] : []
+    }
+}

@@ -24,12 +24,13 @@ struct TopDetails {
 
     private func map(_ live: LiveTransfer) -> [StyledLine] {
         guard let total = detail.status.bytesTotal, total > 0 else { return [] }
+        let segments = detail.transferredSegments ?? []
         let width = max(8, min(200, self.width - 4))
         let title =
-            "segments: \(live.segments.count), each sign is \(ByteSize.describe(max(1, total / Int64(width * 2))))"
+            "segments: \(segments.count), each sign is \(ByteSize.describe(max(1, total / Int64(width * 2))))"
         return [StyledLine(), StyledLine("  " + title, .bold)]
             + SegmentMap(width: width, style: .init(colour: false, unicode: unicode))
-            .lines(2, live.segments, live.connections, total: total).map { StyledLine("  " + $0, .colour(.cyan)) }
+            .lines(2, segments, live.connections, total: total).map { StyledLine("  " + $0, .colour(.cyan)) }
     }
 
     private func connections(_ connections: [LiveConnection]) -> [StyledLine] {
