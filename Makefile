@@ -88,7 +88,7 @@ test: setup-httpbin debug
 	$(SWIFT) test --skip-build --no-parallel --skip '^Integration\.'
 	$(integration)
 	@# A busy machine may take its time; what hangs is late by far more.
-	@python3 -B Tests/Combinations/run.py --bin "$$($(SWIFT) build --show-bin-path)" --rounds 24 --slack 2
+	@python3 -B Tests/Combinations/run.py --bin "$$($(SWIFT) build --show-bin-path)" --rounds 16 --slack 2
 	@if [ -e '$(DLD_FAULT_REPORT)' ]; then echo 'error: internal faults:'; cat '$(DLD_FAULT_REPORT)'; exit 1; fi
 
 test-unit: setup-httpbin

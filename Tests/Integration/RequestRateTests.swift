@@ -69,7 +69,7 @@ struct RequestRateTests {
         let small = Resource(size: 10)
         let server = try ScriptedServer(
             Dictionary(uniqueKeysWithValues: (0..<4).map { ("/\($0)", [.serve(small)]) }))
-        let daemon = try await daemon("'http://127.0.0.1:\(server.port)': {requests-per-second: 0.1}")
+        let daemon = try await daemon("'http://127.0.0.1:\(server.port)': {requests-per-second: 0.05}")
         var ids: [TaskID] = []
         for number in 0..<4 { ids.append(try await daemon.add(server.url("/\(number)"))) }
         _ = try await daemon.settled(ids[0])
@@ -79,16 +79,16 @@ struct RequestRateTests {
         }
         #expect(
             waiting.waitingFor
-                == "waits for its turn: http://127.0.0.1:\(server.port) gets at most 0.1 requests a second "
+                == "waits for its turn: http://127.0.0.1:\(server.port) gets at most 0.05 requests a second "
                 + "(requests-per-second)")
         #expect(waiting.status.state == .active && waiting.status.phase == .connecting)
         let began = ContinuousClock.now
         #expect(try await daemon.dlctl("pause", "\(ids[1])", "\(ids[2])").succeeded)
-        #expect(ContinuousClock.now - began < .seconds(5))
+        #expect(ContinuousClock.now - began < .seconds(10))
         // The turn of the paused ones is the last one's.
         #expect(try await daemon.settled(ids[3]).state == .completed)
         #expect(server.requests().count == 2)
-        expect(server.requests().map(\.at), atMost: 0.5)
+        expect(server.requests().map(\.at), atMost: 0.05)
         #expect(try daemon.task(ids[1]).state == .paused)
     }
 

@@ -76,7 +76,7 @@ extension DaemonProcess {
     }
 
     /// Waits until the task has ended, or needs a person.
-    func settled(_ id: TaskID, within limit: Duration = .seconds(60)) async throws -> TaskStatus {
+    func settled(_ id: TaskID, within limit: Duration = .seconds(120)) async throws -> TaskStatus {
         try await state(of: id, "to settle", within: limit) { $0.isSettled }
     }
 
