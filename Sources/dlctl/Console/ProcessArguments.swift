@@ -4,7 +4,7 @@ import Glibc
 enum ProcessArguments {
     /// Overwrites the secrets of the command line with asterisks. The lengths of the arguments stay.
     ///
-    /// What needs the arguments has to copy them before.
+    /// Copy the arguments before, where they are needed.
     static func hideSecrets() {
         let pointers = arguments()
         let secrets = ArgumentSecrets.ranges(in: pointers.map { Array(UnsafeRawBufferPointer($0)) })
