@@ -14,11 +14,19 @@ struct SystemLimitTests {
         init(_ socket: consuming StreamSocket) { self.socket = socket }
     }
 
-    @Test("F18: with 64 descriptors and many tasks the daemon answers, does not spin, and completes them all")
-    func descriptors() async throws {
+    /// Starts a server with the files `/slow/f0`, `/slow/f1` and so on, which it sends slowly.
+    ///
+    /// - Returns: the server, and the content of each file.
+    private func slowFiles(_ count: Int) async throws -> (nginx: Nginx, resource: Resource) {
         let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 200_000)])
         let resource = Resource(size: 150_000)
-        for index in 0..<60 { try nginx.publish(resource, as: "f\(index)") }
+        for index in 0..<count { try nginx.publish(resource, as: "f\(index)") }
+        return (nginx, resource)
+    }
+
+    @Test("F18: with 64 descriptors and many tasks the daemon answers, does not spin, and completes them all")
+    func descriptors() async throws {
+        let (nginx, resource) = try await slowFiles(60)
         let daemon = try await DaemonProcess.started(
             """
             retry: {attempts: 10, base-delay: 200ms, max-delay: 1s}
@@ -144,9 +152,7 @@ struct SystemLimitTests {
     @Test("A19: with 128 descriptors subscribers, a webhook and a backup get what they wait for beside many tasks")
     func descriptorsOfObservers() async throws {
         let receiver = try ScriptedServer(["/hook": [.status(200)]])
-        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 200_000)])
-        let resource = Resource(size: 150_000)
-        for index in 0..<40 { try nginx.publish(resource, as: "f\(index)") }
+        let (nginx, _) = try await slowFiles(40)
         let daemon = try await DaemonProcess.started(
             """
             retry: {attempts: 10, base-delay: 200ms, max-delay: 1s}

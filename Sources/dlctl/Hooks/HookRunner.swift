@@ -62,8 +62,9 @@ final class HookRunner: Sendable {
                 continue
             }
             if event.type == .gap {
-                Output.note("dlctl: \(skipped(to: event.sequence, in: follower.journal))")
-                try skip(to: event.sequence, in: follower.journal)
+                let isReplaced = isReplaced(event.sequence, follower.journal)
+                Output.note("dlctl: \(Self.skipped(to: event.sequence, isReplaced: isReplaced))")
+                try skip(to: event.sequence, in: follower.journal, isReplaced: isReplaced)
                 continue
             }
             let journal = follower.journal
@@ -108,8 +109,8 @@ final class HookRunner: Sendable {
     }
 
     /// Returns a sentence on the events that a gap stands for.
-    private func skipped(to sequence: Int64, in journal: String?) -> String {
-        guard isReplaced(sequence, journal) else {
+    private static func skipped(to sequence: Int64, isReplaced: Bool) -> String {
+        guard isReplaced else {
             return "events up to number \(sequence) are no longer in the journal; they are skipped"
         }
         return "the daemon has another database than before; "
@@ -118,8 +119,8 @@ final class HookRunner: Sendable {
     }
 
     /// Goes on after a gap, in another journal if the daemon's database was replaced.
-    private func skip(to sequence: Int64, in journal: String?) throws(Failure) {
-        guard isReplaced(sequence, journal) else { return state.withLock { $0.queue.skip(sequence) } }
+    private func skip(to sequence: Int64, in journal: String?, isReplaced: Bool) throws(Failure) {
+        guard isReplaced else { return state.withLock { $0.queue.skip(sequence) } }
         waitUntil(\.isEmpty)
         try state.withLock { state throws(Failure) in
             try state.cursor?.set(position: sequence, journal: journal)
