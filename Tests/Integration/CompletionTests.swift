@@ -70,7 +70,8 @@ struct CompletionTests {
                 "DLD_SOCKET": daemon.socket, "PATH": directory + ":/usr/bin:/bin", "PS1": "> ", "TERM": "dumb",
                 "INPUTRC": "/dev/null",
             ], columns: 120)
-        shell.type("source <(dlctl completion bash); echo com''plete\n")
+        // A bell, which sounds for a late answer, would stand between what is typed and what is completed.
+        shell.type("bind 'set bell-style none'; source <(dlctl completion bash); echo com''plete\n")
         try await shell.wait(for: "complete\r\n")
         for (typed, completed) in [
             ("dlctl add http://", "dlctl add http://127.0.0.1:2/"),
