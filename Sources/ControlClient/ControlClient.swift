@@ -36,13 +36,14 @@ public final class ControlClient {
         encoder.outputFormatting = .withoutEscapingSlashes
     }
 
-    /// Connects to the first of ``SocketPath/candidates(explicit:environment:)`` that accepts a connection.
+    /// Connects to the first of ``SocketPath/candidates(explicit:instance:environment:)`` that accepts a connection.
     ///
     /// - Throws: the errors of ``init(path:)``; `noDaemon` names all paths that were tried.
     public convenience init(
-        explicit: String? = nil, environment: [String: String] = ProcessInfo.processInfo.environment
+        explicit: String? = nil, instance: InstanceName? = nil,
+        environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(ClientError) {
-        let candidates = SocketPath.candidates(explicit: explicit, environment: environment)
+        let candidates = SocketPath.candidates(explicit: explicit, instance: instance, environment: environment)
         for candidate in candidates.dropLast() where Self.answers(candidate) {
             try self.init(path: candidate)
             return

@@ -1,4 +1,5 @@
 import Synchronization
+public import TaskModel
 
 /// A maker of connections to one daemon.
 ///
@@ -7,17 +8,23 @@ import Synchronization
 /// tasks under the same ids.
 public final class DaemonConnector: Sendable {
     private let explicit: String?
+    private let instance: InstanceName?
     private let chosen = Mutex<String?>(nil)
 
-    /// - Parameter socket: the path of the socket; `nil` to choose it as ``SocketPath`` does.
-    public init(socket: String? = nil) { explicit = socket }
+    /// - Parameters:
+    ///   - socket: the path of the socket; `nil` to choose it as ``SocketPath`` does.
+    ///   - instance: the instance of the daemon to choose.
+    public init(socket: String? = nil, instance: InstanceName? = nil) {
+        explicit = socket
+        self.instance = instance
+    }
 
     /// Opens a connection.
     ///
     /// - Throws: the errors of ``ControlClient/init(path:)``.
     public func connect() throws(ClientError) -> ControlClient {
         if let path = chosen.withLock({ $0 }) { return try ControlClient(path: path) }
-        let client = try ControlClient(explicit: explicit)
+        let client = try ControlClient(explicit: explicit, instance: instance)
         chosen.withLock { chosen in if chosen == nil { chosen = client.path } }
         return client
     }

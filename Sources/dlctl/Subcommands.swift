@@ -15,7 +15,8 @@ extension RootCommand {
               dlctl wait 7 8                               wait until both tasks have ended
 
             dlctl uses the socket given with --socket, otherwise $DLD_SOCKET, otherwise the user's own daemon if it is \
-            running, otherwise /run/dld/dld.sock. --socket and --json may be given before or after the command.
+            running, otherwise /run/dld/dld.sock. --instance chooses the daemon dld@NAME instead. These options and \
+            --json may be given before or after the command.
 
             EXIT STATUS: 0 success; 1 a task failed, an id is unknown, or the request was refused; 64 wrong usage or a \
             rejected argument; 69 no daemon; 75 timeout; 77 permission denied; 130 interrupted with Ctrl-C (the tasks \

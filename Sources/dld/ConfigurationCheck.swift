@@ -36,7 +36,7 @@ struct ConfigurationCheck {
 
     private func problems(_ plan: DaemonPlan) -> [StartupFailure] {
         let isOfService = planner.environment.isSystem && plan.unit == nil && planner.usesDefaultFile
-        let unit = isOfService ? UnitSandbox(unit: "dld.service") : nil
+        let unit = isOfService ? UnitSandbox(unit: planner.environment.serviceUnit) : nil
         var inspector = plan.queueSettings.inspector
         if isOfService, let uid = Self.become(Self.serviceUser) {
             inspector = PlaceInspector(uid: uid)
@@ -52,7 +52,7 @@ struct ConfigurationCheck {
         var places = PlannedPlaces(plan)
         // systemd and the daemon create the default places. This shell's variables do not show where those are for the
         // service.
-        if isOfService { places.leaveOut(beneath: unit?.stateDirectory ?? "/var/lib/dld") }
+        if isOfService { places.leaveOut(beneath: unit?.stateDirectory ?? "/var/lib/\(planner.environment.directory)") }
         let found = places.problems(inspector)
         let known = Set(found.map(\.place.path))
         let hidden = places.places.compactMap { place -> StartupFailure? in

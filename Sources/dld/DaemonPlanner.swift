@@ -57,7 +57,10 @@ struct DaemonPlanner: Sendable {
 
     private func readConfiguration(waits: Bool) throws -> Configuration {
         let path = configurationFile.map(ProcessEnvironment.absolute) ?? environment.configurationFile
-        guard configurationFile != nil || !TextFile.isMissing(path) else { return Configuration() }
+        if configurationFile == nil, TextFile.isMissing(path) {
+            guard environment.instance == nil || !environment.isSystem else { throw MissingInstanceFile(path: path) }
+            return Configuration()
+        }
         return try Configuration(
             parsing: FileText.decode(try TextFile.read(path, waits: waits && configurationFile != nil), file: path),
             file: path,
@@ -92,5 +95,16 @@ struct DaemonPlanner: Sendable {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
         return Int(clamping: limit.rlim_cur)
+    }
+}
+
+/// The failure of an instance of the system's daemon that has no configuration file. With the defaults it would have
+/// none of the restrictions that the system's own file sets.
+struct MissingInstanceFile: Error, CustomStringConvertible {
+    let path: String
+
+    var description: String {
+        "\(path) does not exist; each instance of the system's daemon has a configuration of its own: write one, for "
+            + "example a copy of /etc/dld/dld.yaml without its queues and watched directories"
     }
 }

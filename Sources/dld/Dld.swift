@@ -35,6 +35,12 @@ struct Dld: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The configuration file.", valueName: "file"))
     var config: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The name of a daemon beside others, with its own configuration NAME.yaml, state and socket.",
+            valueName: "name"))
+    var instance: String?
+
     @Option(help: ArgumentHelp("The path of the control socket.", valueName: "path"))
     var socket: String?
 
@@ -78,14 +84,23 @@ struct Dld: AsyncParsableCommand {
         for (name, path) in paths where path?.isEmpty == true {
             throw ValidationError("--\(name): is empty; give a path or leave the option out")
         }
+        _ = try instanceName()
         if exitWhenDone, queue == nil { throw ValidationError("--exit-when-done needs --queue FILE") }
         if let logLevel, Logger.Level(rawValue: logLevel) == nil {
             throw ValidationError("--log-level: use one of trace, debug, info, notice, warning, error, critical")
         }
     }
 
+    private func instanceName() throws -> InstanceName? {
+        do throws(FieldError) {
+            return if let instance { try InstanceName(instance) } else { nil }
+        } catch {
+            throw ValidationError("--instance: \(error.message)")
+        }
+    }
+
     func run() async throws {
-        let environment = ProcessEnvironment.current
+        let environment = ProcessEnvironment.current(try instanceName())
         ProcessEnvironment.scrub()
         // A closed peer and a file beyond the size limit then cause errors of a call instead of ending the process.
         // SIGHUP is ignored until the daemon traps it for reloading.

@@ -1,11 +1,16 @@
 import Glibc
+import TaskModel
 
 /// The environment: the locations that systemd, XDG and the user define.
 struct ProcessEnvironment {
     let variables: [String: String]
     let uid: UInt32
+    /// The instance of the daemon; `nil` for the one without a name.
+    var instance: InstanceName?
 
-    static var current: ProcessEnvironment {
+    static var current: ProcessEnvironment { current(nil) }
+
+    static func current(_ instance: InstanceName?) -> ProcessEnvironment {
         var variables: [String: String] = [:]
         for name in [
             "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
@@ -14,7 +19,7 @@ struct ProcessEnvironment {
         ] {
             if let value = getenv(name) { variables[name] = String(cString: value) }
         }
-        return ProcessEnvironment(variables: variables, uid: getuid())
+        return ProcessEnvironment(variables: variables, uid: getuid(), instance: instance)
     }
 
     /// Removes variables that could change the behaviour of the libraries.
@@ -34,6 +39,9 @@ struct ProcessEnvironment {
     /// The socket of the system's service.
     static let systemSocket = "/run/dld/dld.sock"
 
+    /// The unit of the system's service.
+    var serviceUnit: String { instance.map { "dld@\($0).service" } ?? "dld.service" }
+
     /// Whether root runs the daemon in a shell on a machine whose service is installed. Its queue is then not the
     /// service's.
     var isRootBesideService: Bool {
@@ -41,6 +49,9 @@ struct ProcessEnvironment {
         return ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"]
             .contains { TextFile.exists("\($0)/systemd/system/dld.service") }
     }
+
+    /// The name of the directories for the state and the socket.
+    var directory: String { instance?.directory ?? "dld" }
 
     private var home: String { variables["HOME"] ?? "/" }
 
@@ -50,12 +61,13 @@ struct ProcessEnvironment {
     }
 
     var configurationFile: String {
-        if isSystem { return "/etc/dld/dld.yaml" }
-        return (variables["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/dld.yaml"
+        let name = instance?.configurationFile ?? "dld.yaml"
+        if isSystem { return "/etc/dld/" + name }
+        return (variables["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/" + name
     }
 
     var stateDirectory: String {
-        first("STATE_DIRECTORY") ?? (variables["XDG_STATE_HOME"] ?? home + "/.local/state") + "/dld"
+        first("STATE_DIRECTORY") ?? (variables["XDG_STATE_HOME"] ?? home + "/.local/state") + "/" + directory
     }
 
     /// The path of the control socket; `nil` if no variable defines a location.
@@ -65,9 +77,9 @@ struct ProcessEnvironment {
         if uid != 0 || variables["STATE_DIRECTORY"] == nil, let directory = variables["XDG_RUNTIME_DIR"],
             directory.hasPrefix("/")
         {
-            return directory + "/dld/dld.sock"
+            return directory + "/\(self.directory)/dld.sock"
         }
-        return isSystem ? Self.systemSocket : nil
+        return isSystem ? "/run/\(self.directory)/dld.sock" : nil
     }
 
     /// The system directories that hold the daemon's own files: the socket, the configuration, and units that would be

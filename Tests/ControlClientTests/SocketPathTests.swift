@@ -1,4 +1,5 @@
 import ControlClient
+import TaskModel
 import Testing
 
 @Suite struct SocketPathTests {
@@ -14,6 +15,16 @@ import Testing
         #expect(
             SocketPath.candidates(explicit: nil, environment: ["XDG_RUNTIME_DIR": "/run/user/1", "DLD_SOCKET": ""])
                 == ["/run/user/1/dld/dld.sock", "/run/dld/dld.sock"])
+    }
+
+    @Test("an instance has sockets of its own, whatever the environment says, and a named path comes first")
+    func instance() throws {
+        let environment = ["DLD_SOCKET": "/e", "XDG_RUNTIME_DIR": "/run/user/1"]
+        let instance = try InstanceName("work")
+        #expect(
+            SocketPath.candidates(explicit: nil, instance: instance, environment: environment)
+                == ["/run/user/1/dld-work/dld.sock", "/run/dld-work/dld.sock"])
+        #expect(SocketPath.candidates(explicit: "/x", instance: instance, environment: environment) == ["/x"])
     }
 
     @Test("an empty or relative runtime directory counts for nothing", arguments: ["", "run"])

@@ -1,3 +1,4 @@
+import TaskModel
 import Testing
 
 @testable import dld
@@ -41,6 +42,23 @@ struct ProcessEnvironmentTests {
         #expect(service.contains("/run/dld") && service.contains("/etc/other") && service.contains("/etc"))
         let user = ProcessEnvironment(variables: ["RUNTIME_DIRECTORY": "/run/user/7/dld"], uid: 7).ownDirectories
         #expect(user == ["/run/user/7/dld"])
+    }
+
+    @Test("an instance has a configuration, a state, a socket and a unit of its own")
+    func instance() throws {
+        let instance = try InstanceName("work")
+        let variables = ["HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7"]
+        let user = ProcessEnvironment(variables: variables, uid: 7, instance: instance)
+        #expect(user.configurationFile == "/home/u/.config/dld/work.yaml")
+        #expect(
+            user.stateDirectory == "/home/u/.local/state/dld-work" && user.socket == "/run/user/7/dld-work/dld.sock")
+        let service = [
+            "STATE_DIRECTORY": "/var/lib/dld-work", "RUNTIME_DIRECTORY": "/run/dld-work", "HOME": "/var/lib/dld",
+        ]
+        let system = ProcessEnvironment(variables: service, uid: 100, instance: instance)
+        #expect(system.configurationFile == "/etc/dld/work.yaml" && system.stateDirectory == "/var/lib/dld-work")
+        #expect(system.socket == "/run/dld-work/dld.sock" && system.serviceUnit == "dld@work.service")
+        #expect(ProcessEnvironment(variables: [:], uid: 0, instance: instance).socket == "/run/dld-work/dld.sock")
     }
 
     @Test("root's own daemon beside a service has its socket in root's runtime directory")

@@ -14,7 +14,7 @@ extension Context {
     ) -> TaskWaiter {
         let view = showsBars ? ProgressView(style: Terminal.style(Environment.variables)) : nil
         if !json {
-            let command = Escape.visible(target.command(socket: socket))
+            let command = Escape.visible(target.command(daemon))
             Terminal.setFarewell("\ndlctl: the tasks go on; to watch them again: \(command)\n")
         }
         return TaskWaiter(

@@ -1,17 +1,17 @@
 import ControlClient
 import Glibc
 
-/// The environment of a command: the daemon's socket, the output format and standard output.
+/// The environment of a command: the daemon, the output format and standard output.
 struct Context {
-    let socket: String?
+    let daemon: DaemonChoice
     let json: Bool
     let output = Output(STDOUT_FILENO)
     let connector: DaemonConnector
 
-    init(socket: String?, json: Bool) {
-        self.socket = socket
+    init(_ daemon: DaemonChoice, json: Bool) {
+        self.daemon = daemon
         self.json = json
-        connector = DaemonConnector(socket: socket)
+        connector = DaemonConnector(socket: daemon.socket, instance: daemon.instance)
     }
 
     func connect() throws(ClientError) -> ControlClient { try connector.connect() }

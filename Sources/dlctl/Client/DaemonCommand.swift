@@ -14,7 +14,7 @@ protocol DaemonCommand: ParsableCommand {
 extension DaemonCommand {
     mutating func run() throws {
         let all = outer + [global]
-        let context = Context(socket: all.compactMap(\.socket).last, json: all.contains(where: \.json))
+        let context = Context(try DaemonChoice(all), json: all.contains(where: \.json))
         do {
             try perform(context)
         } catch let error as ClientError {

@@ -16,8 +16,8 @@ struct WaitTarget {
 
     /// Returns the command that waits for the same tasks again.
     ///
-    /// - Parameter socket: the socket that was given on the command line.
-    func command(socket: String?) -> String {
+    /// - Parameter daemon: the daemon that was chosen on the command line.
+    func command(_ daemon: DaemonChoice) -> String {
         let words: [String] =
             if let batch {
                 (isAll ? ["--all"] : []) + ["--batch", Shell.quoted(batch)]
@@ -27,8 +27,7 @@ struct WaitTarget {
             } else {
                 ids.map(\.description)
             }
-        let start = socket.map { ["dlctl", "--socket", Shell.quoted($0)] } ?? ["dlctl"]
-        return (start + [verb] + words).joined(separator: " ")
+        return (["dlctl"] + daemon.words + [verb] + words).joined(separator: " ")
     }
 }
 

@@ -6,6 +6,7 @@ import TaskModel
 /// is.
 struct DaemonAdvice {
     private let userSocket: String?
+    private let environment: [String: String]
     /// Whether systemd has a unit for the user's own daemon.
     private let hasUserUnit: Bool
 
@@ -13,6 +14,7 @@ struct DaemonAdvice {
     ///   - environment: the environment of the process.
     ///   - exists: returns whether a file exists at a path.
     init(environment: [String: String], exists: (String) -> Bool) {
+        self.environment = environment
         userSocket = SocketPath.user(environment: environment)
         hasUserUnit = Self.unitDirectories(environment).contains { exists($0 + "/dld.service") }
     }
@@ -37,7 +39,7 @@ struct DaemonAdvice {
     func start(_ paths: [String]) -> String {
         guard paths.count > 1 else { return "start it with `\(command(paths.first ?? SocketPath.system))`" }
         return paths.map { path in
-            "start \(path == SocketPath.system ? "the system's" : "your own") with `\(command(path))`"
+            "start \(path.hasPrefix("/run/dld") ? "the system's" : "your own") with `\(command(path))`"
         }.joined(separator: ", or ")
     }
 
@@ -45,8 +47,30 @@ struct DaemonAdvice {
         switch path {
         case SocketPath.system: "sudo systemctl start dld.socket dld.service"
         case userSocket: hasUserUnit ? "systemctl --user start dld" : "dld"
-        default: "dld --socket \(Shell.quoted(path))"
+        default: instance(path).map { command($0, path) } ?? "dld --socket \(Shell.quoted(path))"
         }
+    }
+
+    private func command(_ instance: InstanceName, _ path: String) -> String {
+        if path == SocketPath.system(instance) { return "sudo systemctl start dld@\(instance).socket" }
+        return hasUserUnit ? "systemctl --user start dld@\(instance).socket" : "dld --instance \(instance)"
+    }
+
+    /// Returns the instance of the daemon to which a socket belongs.
+    private func instance(_ path: String) -> InstanceName? {
+        let components = path.split(separator: "/").suffix(2)
+        guard let directory = components.first, directory.hasPrefix("dld-") else { return nil }
+        guard let instance = try? InstanceName(String(directory.dropFirst(4))) else { return nil }
+        let own = [SocketPath.system(instance), SocketPath.user(instance, environment: environment)]
+        return own.contains(path) ? instance : nil
+    }
+
+    private static let elsewhere = "the terminal or log of that daemon may say why"
+
+    private func log(_ instance: InstanceName, _ path: String) -> String {
+        let isSystem = path == SocketPath.system(instance)
+        if !isSystem, !hasUserUnit { return Self.elsewhere }
+        return "`journalctl \(isSystem ? "" : "--user ")-u dld@\(instance) -n 20` may say why"
     }
 
     /// Returns where the daemon at a socket writes its log.
@@ -54,7 +78,7 @@ struct DaemonAdvice {
         switch path {
         case SocketPath.system: "`journalctl -u dld -n 20` may say why"
         case userSocket where hasUserUnit: "`journalctl --user -u dld -n 20` may say why"
-        default: "the terminal or log of that daemon may say why"
+        default: instance(path).map { log($0, path) } ?? Self.elsewhere
         }
     }
 }

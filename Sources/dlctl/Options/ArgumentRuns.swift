@@ -43,7 +43,7 @@ enum ArgumentRuns {
         var index = 0
         while index < arguments.count {
             guard arguments[index].hasPrefix("-") else { return index }
-            index += arguments[index] == "--socket" ? 2 : 1
+            index += GlobalOptions.valueOptions.contains(arguments[index]) ? 2 : 1
         }
         return nil
     }

@@ -44,7 +44,7 @@ enum ArgumentSecrets {
         var index = command + 1
         var positions: [Int] = []
         while index < words.count, words[index] != "--" {
-            if words[index] == "--socket" {
+            if GlobalOptions.valueOptions.contains(words[index]) {
                 index += 2
             } else {
                 if !words[index].hasPrefix("-") { positions.append(index) }

@@ -1,12 +1,19 @@
 import ArgumentParser
+import TaskModel
 
 /// The options that every command accepts, before or after its name.
 struct GlobalOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The path of the daemon's socket.", valueName: "path"))
     var socket: String?
 
+    @Option(help: ArgumentHelp("The instance of the daemon, dld@NAME.", valueName: "name"))
+    var instance: String?
+
     @Flag(help: "Print the output as JSON.")
     var json = false
+
+    /// The names of those options that take a value.
+    static let valueOptions: Set<String> = ["--socket", "--instance"]
 
     init() {}
 }

@@ -7,12 +7,12 @@ import Testing
     @Test("the command names the same tasks")
     func commands() {
         let ids = [TaskID(3), TaskID(4)]
-        #expect(WaitTarget(ids: ids).command(socket: nil) == "dlctl wait 3 4")
-        #expect(WaitTarget(ids: ids, batch: "it's").command(socket: nil) == #"dlctl wait --batch 'it'\''s'"#)
-        #expect(WaitTarget(ids: ids, isAll: true).command(socket: "/s d") == "dlctl --socket '/s d' wait --all")
+        #expect(WaitTarget(ids: ids).command(DaemonChoice()) == "dlctl wait 3 4")
+        #expect(WaitTarget(ids: ids, batch: "it's").command(DaemonChoice()) == #"dlctl wait --batch 'it'\''s'"#)
+        #expect(WaitTarget(ids: ids, isAll: true).command(DaemonChoice(socket: "/s d")) == "dlctl --socket '/s d' wait --all")
         let many = (1...Int64(30)).map { TaskID($0) }
-        #expect(WaitTarget(ids: many).command(socket: nil) == "dlctl wait --all")
-        #expect(WaitTarget(ids: many, verb: "watch").command(socket: nil) == "dlctl watch")
-        #expect(WaitTarget(ids: ids, batch: "b", verb: "watch").command(socket: nil) == "dlctl watch --batch b")
+        #expect(WaitTarget(ids: many).command(DaemonChoice()) == "dlctl wait --all")
+        #expect(WaitTarget(ids: many, verb: "watch").command(DaemonChoice()) == "dlctl watch")
+        #expect(WaitTarget(ids: ids, batch: "b", verb: "watch").command(DaemonChoice()) == "dlctl watch --batch b")
     }
 }

@@ -37,6 +37,21 @@ import Testing
         #expect(advice.log(Self.user) == "`journalctl --user -u dld -n 20` may say why")
     }
 
+    @Test("an instance is started by its own unit, or by its name")
+    func instance() {
+        let (system, user) = ("/run/dld-work/dld.sock", "/run/user/7/dld-work/dld.sock")
+        let plain = Self.advice()
+        #expect(
+            plain.start([user, system]) == "start your own with `dld --instance work`, or start the system's with "
+                + "`sudo systemctl start dld@work.socket`")
+        #expect(plain.log(system) == "`journalctl -u dld@work -n 20` may say why")
+        #expect(plain.log(user) == "the terminal or log of that daemon may say why")
+        let unit = Self.advice(units: "/usr/lib/systemd/user/dld.service")
+        #expect(unit.start([user]) == "start it with `systemctl --user start dld@work.socket`")
+        #expect(unit.log(user) == "`journalctl --user -u dld@work -n 20` may say why")
+        #expect(plain.start(["/tmp/dld-work/dld.sock"]) == "start it with `dld --socket /tmp/dld-work/dld.sock`")
+    }
+
     @Test("a closed connection points to where that daemon logs")
     func log() {
         let advice = Self.advice()
