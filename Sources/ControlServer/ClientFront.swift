@@ -21,6 +21,8 @@ final class ClientFront: Sendable {
         case hold(ClientLink.ID, @Sendable () -> Void)
         /// An order to resume reading from the client.
         case resume(ClientLink.ID)
+        /// An order without effect, for a check that the thread works.
+        case turn(@Sendable () -> Void)
         case stopAccepting(@Sendable () -> Void)
         case stop(@Sendable () -> Void)
     }
@@ -113,6 +115,11 @@ final class ClientFront: Sendable {
             defer { orders = [] }
             return orders
         }
+    }
+
+    /// Returns once the thread has finished its present work and taken up more.
+    func turn() async {
+        await withCheckedContinuation { continuation in order(.turn { continuation.resume() }) }
     }
 
     /// Refuses all further clients, and returns once no client can arrive any more.

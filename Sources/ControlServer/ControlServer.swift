@@ -127,6 +127,14 @@ package actor ControlServer {
         eventLoop.execute { arrivals.handler.value.serveArrivals(at: front) }
     }
 
+    /// Returns once the server's threads have finished their present work and taken up more, for a watchdog. If one
+    /// hangs, this does not return.
+    package func turn() async {
+        guard let running else { return }
+        await running.front?.turn()
+        _ = try? await running.group.next().submit {}.get()  // fails once the loop has ended
+    }
+
     /// Stops accepting, gives running requests and their responses ``ConnectionLimits/grace`` to complete, and closes
     /// everything. The path of a socket that was created here is removed first, so that no client connects to a server
     /// that will not respond.

@@ -134,6 +134,7 @@ final class FrontLoop: @unchecked Sendable {
             case .resume(let id):
                 clients[id]?.relay.resume()
                 watch(id)
+            case .turn(let then): then()
             case .stopAccepting(let then):
                 stopAccepting()
                 then()

@@ -18,6 +18,7 @@ struct Daemon: Service {
     let logger: Logger
     private let access: CurrentAccess
     private let reloader: Reloader
+    private let status = ServiceStatus()
     let store: TaskStore
     let queue: TaskQueue
     /// The limits on the open files that users pass.
@@ -34,7 +35,7 @@ struct Daemon: Service {
             store: store, settings: plan.queueSettings, session: plan.session, agent: plan.session.userAgent,
             logger: logger, descriptors: descriptors, keeper: descriptorStore)
         access = CurrentAccess(plan.access)
-        reloader = Reloader(planner: planner, plan: plan, queue: queue, access: access, logger: logger)
+        reloader = Reloader(planner: planner, plan: plan, queue: queue, access: access, status: status, logger: logger)
     }
 
     func run() async throws {
@@ -47,7 +48,8 @@ struct Daemon: Service {
         try await server.start()
         await queue.start()
         await reloader.startWatching()
-        ServiceManager.notify("READY=1\nSTATUS=\(ServiceManager.status(problems))")
+        status.ready(.problems(problems))
+        let reports = reportToServiceManager(server)
         logger.info(
             "ready",
             metadata: [
@@ -62,6 +64,9 @@ struct Daemon: Service {
         }
         await stopRequest.wait()
         reloads.cancel()
+        reports?.cancel()
+        let extensions = Task { await ServiceReporter.extendStopTimeout() }
+        defer { extensions.cancel() }
         ServiceManager.notify("STOPPING=1\nSTATUS=Saving the progress of running tasks")
         logger.info("stopping")
         queue.endBackups()
@@ -70,6 +75,19 @@ struct Daemon: Service {
         await queue.stop()
         try store.close()
         logger.info("stopped")
+    }
+
+    /// Starts the reports to the service manager, if there is one.
+    private func reportToServiceManager(_ server: ControlServer) -> Task<Void, Never>? {
+        guard ServiceManager.isPresent else { return nil }
+        let watchdog = Watchdog([
+            .init(name: "transfer loops") { [queue] in await queue.eventLoopsTurn() },
+            .init(name: "scheduler") { [queue] in await queue.schedulerTurn() },
+            .init(name: "database") { [queue] in await queue.databaseTurn() },
+            .init(name: "control server") { await server.turn() },
+        ])
+        let reporter = ServiceReporter(queue: queue, status: status, watchdog: watchdog, logger: logger)
+        return Task { await reporter.run() }
     }
 
     private func makeServer() -> ControlServer {

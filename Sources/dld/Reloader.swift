@@ -13,6 +13,7 @@ actor Reloader {
     private let planner: DaemonPlanner
     private let queue: TaskQueue
     private let access: CurrentAccess
+    private let status: ServiceStatus
     private let logger: Logger
     private var plan: DaemonPlan
     private var watcher: DirectoryWatcher?
@@ -27,7 +28,11 @@ actor Reloader {
     private static let memory: Duration = .milliseconds(25)
     private var underWay: Task<Result<[String], QueueHandler.ReloadRefusal>, Never>?
 
-    init(planner: DaemonPlanner, plan: DaemonPlan, queue: TaskQueue, access: CurrentAccess, logger: Logger) {
+    init(
+        planner: DaemonPlanner, plan: DaemonPlan, queue: TaskQueue, access: CurrentAccess, status: ServiceStatus,
+        logger: Logger
+    ) {
+        self.status = status
         self.planner = planner
         self.plan = plan
         self.queue = queue
@@ -50,8 +55,8 @@ actor Reloader {
 
     private func apply() async -> Result<[String], QueueHandler.ReloadRefusal> {
         ServiceManager.notifyReloading()
-        var status = "Ready"
-        defer { ServiceManager.notify("READY=1\nSTATUS=\(status)") }
+        var condition = ServiceStatus.Condition.good
+        defer { status.ready(condition) }
         let changed: DaemonPlan
         let unusable: [(place: PlannedPlaces.Place, problem: PlaceProblem)]
         do {
@@ -67,15 +72,14 @@ actor Reloader {
         } catch {
             logger.error(
                 "the new configuration is invalid; the previous one stays in effect", metadata: ["error": "\(error)"])
-            status =
-                "Ready with the previous configuration; the new one is invalid: \(LogText.printable("\(error)"))"
+            condition = .refused("\(error)")
             refusal = "\(error)"
             flawlessAt = nil
             return .failure(.init(message: "\(error)"))
         }
         refusal = nil
         let warnings = changed.warnings + (await queue.layoutWarnings(changed.queueSettings))
-        status = ServiceManager.status(warnings + unusable.map(\.problem.description))
+        condition = .problems(warnings + unusable.map(\.problem.description))
         LogLevelSwitch.level = changed.logLevel
         access.rule = changed.access
         var notes = warnings + unusable.map { $0.place.text($0.problem.description) }

@@ -1,5 +1,7 @@
 import CSystemd
+import Dispatch
 import Glibc
+import Synchronization
 
 /// The communication with systemd as the service manager (sd_notify(3), sd_listen_fds(3)). Without systemd it has no
 /// effect.
@@ -40,16 +42,25 @@ enum ServiceManager {
         notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1_000)")
     }
 
-    /// Returns the status text of a running daemon.
-    ///
-    /// - Parameter problems: the problems that need an administrator, a line for each.
-    static func status(_ problems: [String]) -> String {
-        guard let first = problems.first else { return "Ready" }
-        let others = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
-        return "Ready, but \(LogText.printable(first))\(others)"
-    }
+    /// Whether a service manager receives the notifications.
+    static var isPresent: Bool { getenv("NOTIFY_SOCKET") != nil }
 
+    /// The thread that sends notifications. A service manager that does not read holds up only this thread.
+    private static let sender = DispatchQueue(label: "dld.notify")
+    private static let waiting = Atomic<Int>(0)
+    /// The most notifications that wait. Further ones are lost.
+    private static let mostWaiting = 64
+
+    /// Sends assignments to the service manager, in the order of the calls, and returns at once.
     static func notify(_ state: String) {
-        _ = sd_notify(0, state)  // there may be no service manager
+        guard isPresent else { return }
+        guard waiting.wrappingAdd(1, ordering: .relaxed).newValue <= mostWaiting else {
+            waiting.wrappingSubtract(1, ordering: .relaxed)
+            return
+        }
+        sender.async {
+            _ = sd_notify(0, state)  // the service manager may have gone
+            waiting.wrappingSubtract(1, ordering: .relaxed)
+        }
     }
 }

@@ -43,6 +43,34 @@ struct ServiceTests {
         #expect(try await daemon.terminate() == .exited(0))
     }
 
+    @Test("the status text follows the tasks, and the watchdog is fed, at once where tasks begin to run")
+    func reports() async throws {
+        let place = try TemporaryDirectory()
+        let supervisor = try NotifySocket(path: place.file("notify"))
+        let server = try ScriptedServer(["/a": [.hang], "/b": [.hang]])
+        let daemon = try DaemonProcess(
+            environment: ["NOTIFY_SOCKET": place.file("notify"), "WATCHDOG_USEC": "600000000"])
+        try await daemon.start()
+        func message(_ text: String) async throws {
+            try await eventually(that: text, within: .seconds(20), every: .milliseconds(5)) {
+                while let message = supervisor.message() {
+                    if message.contains(text) { return true }
+                }
+                return false
+            }
+        }
+        try await message("WATCHDOG=1")
+        try await message("WATCHDOG_USEC=1200000000")
+        _ = try await daemon.add("--paused", server.url("/b"))
+        try await message("STATUS=1 paused")
+        _ = try await daemon.add(server.url("/a"))
+        try await message("STATUS=1 active, 1 paused")
+        try await message("WATCHDOG=1")
+        try await message("WATCHDOG_USEC=600000000")
+        #expect(try await daemon.terminate() == .exited(0))
+        try await message("EXTEND_TIMEOUT_USEC=")
+    }
+
     /// The source of a preloaded library that makes a program exit with 99 if it lets OpenSSL free memory that other
     /// threads may still use.
     private static let shim = """

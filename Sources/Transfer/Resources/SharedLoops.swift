@@ -54,6 +54,15 @@ final class SharedLoops: Sendable {
     /// The numbers of running tasks.
     var taskCounts: [Int] { members.map { $0.tasks.load(ordering: .relaxed) } }
 
+    /// Returns once each loop has run work that is posted now, or has been stopped.
+    func turn() async {
+        for member in members {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                if !member.loop.post({ _ in continuation.resume() }) { continuation.resume() }
+            }
+        }
+    }
+
     func stop() {
         for member in members { member.loop.stop() }
     }
