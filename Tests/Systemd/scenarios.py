@@ -1,0 +1,509 @@
+"""What the service does on a real systemd, in the order in which an administrator meets it."""
+
+import ctypes
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from machine import Failure, Machine
+
+# Addresses of a network of their own in the machine: one that a policy would allow, and a metadata service.
+SERVER = "198.51.100.7"
+METADATA = "169.254.169.254"
+
+NGINX = """
+worker_processes 1;
+error_log /var/log/nginx/error.log;
+pid /run/nginx-test.pid;
+events { worker_connections 4096; }
+http {
+    access_log off;
+    server {
+        listen 80;
+        listen 443 ssl;
+        ssl_certificate /srv/www/server.pem;
+        ssl_certificate_key /srv/www/server.key;
+        root /srv/www/files;
+        location /slow/ { alias /srv/www/files/; limit_rate 64k; }
+        location /private/ { alias /srv/www/files/; auth_basic files; auth_basic_user_file /srv/www/users; }
+    }
+}
+"""
+
+
+def needed(test):
+    """Marks a test without which the others make no sense."""
+    test.is_needed = True
+    return test
+
+
+def check(holds, message: str) -> None:
+    if not holds:
+        raise Failure(message)
+
+
+class Scenarios:
+    def __init__(self, box: Machine, package: pathlib.Path, previous: pathlib.Path | None, idle: float):
+        self.box = box
+        self.package = package
+        self.previous = previous
+        self.idle = idle
+
+    def all(self):
+        """Returns the tests by name, in order."""
+        tests = [
+            self.installs, self.units_are_right, self.first_add_activates, self.status_text, self.good_and_bad_reload,
+            self.journal_tells_the_story, self.two_users, self.restart_resumes, self.kill_resumes,
+            self.wedged_thread_is_killed, self.frozen_daemon_is_killed, self.out_of_memory_resumes,
+            self.second_daemon_is_refused, self.restart_refuses_no_client, self.many_transfers_stop_in_time,
+            self.shutdown_stops_the_unit, self.damaged_databases, self.hundred_thousand_tasks, self.instance,
+            self.user_service, self.reboot_resumes, self.power_cut_resumes, self.upgrade_goes_on, self.idle_daemon,
+            self.remove_keeps_data, self.purge_deletes,
+        ]
+        return [(test.__name__.replace("_", " "), test) for test in tests]
+
+    def diagnosis(self) -> str:
+        journal = self.box.run("journalctl", "-u", "dld", "-u", "dld.socket", "-n", "25", "--no-pager", "-o", "cat",
+                               check=False)
+        return "".join(f"    {line}\n" for line in journal.stdout.splitlines())
+
+    # Helpers
+
+    def dlctl(self, *words: str, user: str = "anna", **options) -> str:
+        return self.box.out("dlctl", *words, user=user, **options)
+
+    def add(self, path: str, *words: str, user: str = "anna") -> int:
+        return int(self.dlctl("add", *words, f"http://{SERVER}{path}", user=user))
+
+    def task(self, number: int, user: str = "anna", *words: str) -> dict:
+        return json.loads(self.dlctl(*words, "show", "--json", str(number), user=user))
+
+    def running(self, number: int, more_than: int = 0, user: str = "anna") -> dict:
+        """Waits until a task has received bytes."""
+        def found():
+            task = self.task(number, user)
+            return task if task["state"] == "active" and task["bytesDone"] > more_than else None
+        return self.box.eventually(f"task {number} receives bytes", found)
+
+    def digest(self, path: str) -> str:
+        return self.box.out("sha256sum", path).split()[0]
+
+    def same(self, task: dict, source: str = "/srv/www/files/large") -> None:
+        check(self.digest(task["path"]) == self.digest(source), f"{task['path']} differs from {source}")
+
+    def resumed(self, number: int, before: dict, user: str = "anna") -> None:
+        """Lets a task complete at full speed and checks that nothing but a little was fetched twice."""
+        self.box.run("sed", "-i", "s/limit_rate 64k/limit_rate 0/", "/etc/nginx/nginx.conf")
+        self.box.run("nginx", "-s", "reload")
+        self.box.run("dlctl", "pause", str(number), user=user)
+        self.box.run("dlctl", "resume", str(number), user=user)
+        self.box.run("dlctl", "wait", str(number), "--timeout", "60", user=user, timeout=90)
+        self.box.run("sed", "-i", "s/limit_rate 0/limit_rate 64k/", "/etc/nginx/nginx.conf")
+        self.box.run("nginx", "-s", "reload")
+        task = self.task(number, user)
+        check(task["state"] == "completed", f"task {number} is {task['state']}: {task['error']}")
+        self.same(task)
+        # A checkpoint is made at least every two seconds, and a connection has some bytes on their way.
+        extra = task["bytesFetched"] - task["bytesTotal"]
+        check(extra <= 4 << 20, f"{extra} bytes were fetched twice")
+        check(task["bytesDone"] >= before["bytesDone"], "bytes were lost")
+
+    def started_anew(self, former: int) -> int:
+        return self.box.eventually("the service runs again", lambda: (
+            lambda pid: pid if pid not in (0, former) and self.box.property("dld", "ActiveState") == "active" else None
+        )(self.box.main_pid()))
+
+    # Installation
+
+    @needed
+    def installs(self):
+        box = self.box
+        before = set(box.out("dpkg-query", "-W", "-f", "${Package}\n").split())
+        box.run("sh", "-c", "ip link set lo up; ip link add files type dummy; ip link set files up")
+        for address in [SERVER, METADATA]:
+            box.run("ip", "address", "add", f"{address}/32", "dev", "files")
+        target = box.path("/root/dld.deb")
+        target.write_bytes((self.previous or self.package).read_bytes())
+        said = box.out("apt-get", "install", "--yes", "--no-install-recommends", "/root/dld.deb",
+                       environment={"DEBIAN_FRONTEND": "noninteractive"})
+        check("group dld" in said, f"the installation does not name the group: {said}")
+        after = set(box.out("dpkg-query", "-W", "-f", "${Package}\n").split())
+        check(after - before == {"dld"}, f"more than dld was installed: {after - before}")
+        check(box.property("dld.socket", "ActiveState") == "active", "the socket does not listen")
+        check(box.out("systemctl", "is-enabled", "dld.socket") == "enabled", "the socket is not enabled")
+        check(box.out("systemctl", "is-enabled", "dld.service") == "enabled", "the service is not enabled")
+        check(box.property("dld.service", "ActiveState") == "inactive", "the service runs before it is used")
+        box.run("usermod", "-aG", "dld", "anna")
+        box.run("usermod", "-aG", "dld", "ben")
+        box.write("/etc/nginx/nginx.conf", NGINX)
+        box.run("sh", "-c", """set -e; mkdir -p /srv/www/files; cd /srv/www
+            head -c 8M /dev/urandom >files/large; echo small >files/small
+            openssl req -x509 -newkey rsa:2048 -nodes -keyout server.key -out server.pem -days 30 \
+                -subj /CN=files.test -addext subjectAltName=DNS:files.test,IP:198.51.100.7 2>/dev/null
+            echo "anna:$(openssl passwd -apr1 s3cret-word)" >users; nginx""")
+
+    def units_are_right(self):
+        box = self.box
+        units = ["dld.service", "dld.socket", "dld@x.service", "dld@x.socket"]
+        paths = [f"/lib/systemd/system/{unit}" for unit in ["dld.service", "dld.socket"]]
+        said = box.run("systemd-analyze", "verify", *paths)
+        check(said.stdout + said.stderr == "", f"systemd-analyze verify: {said.stdout}{said.stderr}")
+        for unit in units:
+            box.run("systemctl", "cat", unit)
+        level = box.out("systemd-analyze", "security", "dld.service", "--no-pager").splitlines()[-1]
+        exposure = float(re.search(r"([0-9.]+) \w+", level.split(":")[1]).group(1))
+        print(f"  exposure {exposure}")
+        check(exposure <= 1.3, level)
+        for page in ["dlctl.1", "dld.8", "dld.yaml.5", "dld-queue.5"]:
+            box.run("test", "-e", f"/usr/share/man/man{page[-1]}/{page}.gz")
+
+    @needed
+    def first_add_activates(self):
+        number = self.add("/small", "--wait")
+        task = self.task(number)
+        check(task["state"] == "completed" and task["owner"] == 1001, str(task))
+        check(self.box.out("cat", task["path"]) == "small", "the file is not what the server has")
+        check(self.box.property("dld", "ActiveState") == "active", "the service does not run")
+
+    def status_text(self):
+        number = self.add("/slow/large")
+        self.box.eventually("the status counts the task", lambda: re.fullmatch(
+            r"1 active, [0-9.]+ KiB/s", self.box.property("dld", "StatusText")), seconds=20)
+        self.dlctl("cancel", str(number))
+        self.box.eventually("the status is ready", lambda: self.box.property("dld", "StatusText") == "Ready", seconds=20)
+
+    def good_and_bad_reload(self):
+        box = self.box
+        good = box.out("cat", "/etc/dld/dld.yaml")
+        pid = box.main_pid()
+        box.write("/etc/dld/dld.yaml", good + "\n", 0o644)
+        box.run("systemctl", "reload", "dld")
+        box.write("/etc/dld/dld.yaml", "downlods: {}\n", 0o644)
+        try:
+            check(box.run("systemctl", "reload", "dld", check=False).returncode != 0, "a wrong file was accepted")
+            check("the new one is invalid" in box.property("dld", "StatusText"), box.property("dld", "StatusText"))
+        finally:
+            box.write("/etc/dld/dld.yaml", good + "\n", 0o644)
+        box.run("systemctl", "reload", "dld")
+        check(box.main_pid() == pid, "a reload restarted the daemon")
+
+    def journal_tells_the_story(self):
+        number = self.add("/no-such-file")
+        self.box.run("dlctl", "wait", str(number), user="anna", check=False)
+
+        def lines():
+            text = self.box.out("journalctl", "-t", "dld", f"TASK_ID={number}", "-o", "json", "--no-pager")
+            entries = [json.loads(line) for line in text.splitlines()]
+            return entries if any(entry.get("HTTP_STATUS") == "404" for entry in entries) else None
+        entries = self.box.eventually("the journal has the failure", lines)
+        failures = [entry for entry in entries if entry["PRIORITY"] == "4"]
+        check(len(failures) == 1, f"{len(failures)} warnings")
+        for field in ["HOST", "URL", "OWNER_UID", "ATTEMPT", "MESSAGE_ID"]:
+            check(field in failures[0], f"{field} is missing in {failures[0]}")
+        text = self.box.out("journalctl", "-x", "-t", "dld", f"TASK_ID={number}", "--no-pager")
+        check("Subject:" in text, f"no entry of the catalogue: {text}")
+
+    def two_users(self):
+        mine = self.add("/small", "--wait")
+        other = self.add("/small", "--wait", user="ben")
+        check(self.task(other, "ben")["owner"] == 1002, "a task has another owner")
+        check(self.box.run("dlctl", "show", str(mine), user="ben", check=False).returncode != 0, "ben sees anna's task")
+        path = self.task(mine)["path"]
+        check(self.box.run("cat", path, user="anna").stdout == "small\n", "anna cannot read her file")
+        check(self.box.run("cat", path, user="ben", check=False).returncode != 0, "ben can read anna's file")
+
+    # Ends and failures
+
+    def restart_resumes(self):
+        number = self.add("/slow/large")
+        before = self.running(number, 300_000)
+        former = self.box.main_pid()
+        self.box.run("systemctl", "restart", "dld")
+        self.started_anew(former)
+        self.resumed(number, before)
+
+    def kill_resumes(self):
+        number = self.add("/slow/large")
+        before = self.running(number, 300_000)
+        former = self.box.main_pid()
+        os.kill(former, signal.SIGKILL)
+        self.started_anew(former)
+        self.resumed(number, before)
+
+    def _with_watchdog(self, seconds: int):
+        self.box.write("/run/systemd/system/dld.service.d/watchdog.conf", f"[Service]\nWatchdogSec={seconds}\n")
+        self.box.run("systemctl", "daemon-reload")
+        self.box.run("systemctl", "restart", "dld")
+
+    def _without_watchdog(self):
+        self.box.run("rm", "-r", "/run/systemd/system/dld.service.d")
+        self.box.run("systemctl", "daemon-reload")
+        self.box.run("systemctl", "restart", "dld")
+
+    def wedged_thread_is_killed(self):
+        """F64: a transfer's loop thread that stands still."""
+        self._with_watchdog(6)
+        number = self.add("/slow/large")
+        before = self.running(number, 300_000)
+        former = self.box.main_pid()
+        thread = next(
+            int(entry.name) for entry in pathlib.Path(f"/proc/{former}/task").iterdir()
+            if (entry / "comm").read_text().strip() == "dld-loop-0")
+        stop_thread(thread)
+        self.started_anew(former)
+        journal = self.box.out("journalctl", "-u", "dld", "-n", "50", "--no-pager", "-o", "cat")
+        check("transfer loops" in journal, f"the journal does not name the part: {journal}")
+        self._without_watchdog()
+        self.resumed(number, before)
+
+    def frozen_daemon_is_killed(self):
+        """F26: a daemon that is stopped as a whole, and one that is stopped for less than the watchdog's time."""
+        self._with_watchdog(8)
+        number = self.add("/slow/large")
+        before = self.running(number, 300_000)
+        former = self.box.main_pid()
+        os.kill(former, signal.SIGSTOP)
+        time.sleep(3)
+        os.kill(former, signal.SIGCONT)
+        self.running(number, before["bytesDone"])
+        check(self.box.main_pid() == former, "a short stop restarted the daemon")
+        os.kill(former, signal.SIGSTOP)
+        self.started_anew(former)
+        self._without_watchdog()
+        self.resumed(number, before)
+
+    def out_of_memory_resumes(self):
+        """F22: the kernel's end of the process, for lack of memory, looks like SIGKILL to systemd."""
+        number = self.add("/slow/large")
+        before = self.running(number, 300_000)
+        former = self.box.main_pid()
+        self.box.run("systemctl", "kill", "--signal=SIGKILL", "--kill-whom=all", "dld")
+        self.started_anew(former)
+        self.resumed(number, before)
+
+    def second_daemon_is_refused(self):
+        """F24"""
+        self.dlctl("status")
+        command = ["setpriv", "--reuid", "dld", "--regid", "dld", "--clear-groups", "dld", "--state-directory",
+                   "/var/lib/dld", "--socket", "/tmp/second.sock"]
+        second = self.box.run(*command, check=False)
+        check(second.returncode == 75, f"{second.returncode}: {second.stderr}")
+
+    def restart_refuses_no_client(self):
+        """F65: a hundred clients that connect while the service restarts."""
+        answers: list[int] = []
+        command = ["nsenter", "--target", str(self.box.leader), "--all", "--wd=/", "dlctl", "status", "--json"]
+
+        def ask():
+            answers.append(subprocess.run(command, capture_output=True, timeout=120).returncode)
+        clients = [threading.Thread(target=ask) for _ in range(100)]
+        restart = threading.Thread(target=lambda: self.box.run("systemctl", "restart", "dld"))
+        restart.start()
+        for client in clients:
+            client.start()
+        for client in clients + [restart]:
+            client.join()
+        check(answers == [0] * 100, f"{sum(code != 0 for code in answers)} of {len(answers)} clients were refused")
+
+    def many_transfers_stop_in_time(self):
+        """F63: 1,000 active transfers."""
+        box = self.box
+        good = box.out("cat", "/etc/dld/dld.yaml")
+        limits = "limits: {active-tasks: 1000, connections-per-host: 1000, connections-per-task: 1}\n"
+        box.write("/etc/dld/dld.yaml", re.sub(r"(?ms)^limits:.*?(?=^\S)", limits, good), 0o644)
+        box.run("systemctl", "reload", "dld")
+        urls = "".join(f"http://{SERVER}/slow/large?{number}\n" for number in range(1_000))
+        box.run("dlctl", "add", "--batch", "many", "--input", "-", user="anna", stdin=urls)
+        box.eventually("1,000 tasks run", lambda: json.loads(
+            self.dlctl("status", "--json"))["tasks"]["active"] == 1_000, seconds=60, pause=0.5)
+        time.sleep(3)
+        start = time.monotonic()
+        box.run("systemctl", "stop", "dld.service")
+        took = time.monotonic() - start
+        print(f"  stopped in {took:.2f} s")
+        check(box.property("dld", "Result") == "success", box.property("dld", "Result"))
+        check(took < 5, f"the stop took {took:.1f} s")
+        done = [task["bytesDone"] for task in json.loads(self.dlctl("list", "--batch", "many", "--json"))]
+        check(min(done) > 0, "some task has lost its progress")
+        box.run("dlctl", "remove", "--batch", "many", "--yes", user="anna")
+        box.write("/etc/dld/dld.yaml", good + "\n", 0o644)
+        box.run("systemctl", "reload", "dld")
+
+    def shutdown_stops_the_unit(self):
+        box = self.box
+        self.dlctl("status")
+        box.run("dlctl", "shutdown")
+        box.eventually("the unit stops", lambda: box.property("dld", "ActiveState") == "inactive")
+        time.sleep(2)
+        check(box.property("dld", "ActiveState") == "inactive", "the unit was started again")
+        self.dlctl("status")
+        check(box.property("dld", "ActiveState") == "active", "its socket did not start it")
+
+    def damaged_databases(self):
+        """F66, A36: what is no database, and what a newer version has written, is refused and left alone."""
+        box = self.box
+        box.run("systemctl", "stop", "dld.service")
+        box.run("cp", "-a", "/var/lib/dld/dld.db", "/root/good.db")
+        damages = [
+            ("head -c 64K /dev/urandom >/var/lib/dld/dld.db", "not a database"),
+            ("cp -a /root/good.db /var/lib/dld/dld.db && "
+             "sqlite3 /var/lib/dld/dld.db \"insert into grdb_migrations values ('v999')\"", "newer"),
+        ]
+        for command, word in damages:
+            box.run("sh", "-c", command)
+            before = self.digest("/var/lib/dld/dld.db")
+            said = box.run("dlctl", "status", user="anna", check=False)
+            check(said.returncode == 69 and word in said.stderr, f"{said.returncode}: {said.stderr}")
+            check(self.digest("/var/lib/dld/dld.db") == before, "a refused database was changed")
+            box.run("systemctl", "stop", "dld.service")
+        box.run("cp", "-a", "/root/good.db", "/var/lib/dld/dld.db")
+        self.dlctl("status")
+
+    def hundred_thousand_tasks(self):
+        """F69: the start with 100,000 tasks."""
+        box = self.box
+        urls = "".join(f"http://{SERVER}/small?{number}\n" for number in range(100_000))
+        box.run("dlctl", "add", "--paused", "--batch", "long", "--input", "-", user="anna", stdin=urls, timeout=300)
+        box.run("systemctl", "stop", "dld.service")
+        start = time.monotonic()
+        box.run("systemctl", "start", "dld.service")
+        took = time.monotonic() - start
+        resident = int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(
+            f"/proc/{box.main_pid()}/status").read_text()).group(1))
+        print(f"  ready in {took:.2f} s, {resident >> 10} MiB resident")
+        check(took < 2, f"ready after {took:.1f} s")
+        check(resident < 64 << 10, f"{resident} KiB resident")
+        box.run("dlctl", "remove", "--batch", "long", "--yes", user="anna", timeout=300)
+
+    # Other daemons
+
+    def instance(self):
+        box = self.box
+        said = box.run("dlctl", "--instance", "night", "status", user="anna", check=False)
+        check(said.returncode == 69 and "dld@night.socket" in said.stderr, said.stderr)
+        box.run("systemctl", "start", "dld@night.socket")
+        said = box.run("dlctl", "--instance", "night", "status", user="anna", check=False)
+        check("/etc/dld/night.yaml does not exist" in said.stderr, said.stderr)
+        box.write("/etc/dld/night.yaml", "limits: {active-tasks: 3}\n", 0o644)
+        box.run("systemctl", "restart", "dld@night.service")
+        number = int(self.dlctl("--instance", "night", "add", "--wait", f"http://{SERVER}/small"))
+        task = self.task(number, "anna", "--instance", "night")
+        check(task["path"].startswith("/var/lib/dld-night/downloads/"), task["path"])
+        status = json.loads(self.dlctl("--instance", "night", "status", "--json"))
+        check(status["limits"]["activeTasks"] == 3, str(status["limits"]))
+        box.run("systemctl", "reload", "dld@night")
+        box.run("systemctl", "stop", "dld@night.socket", "dld@night.service")
+
+    def user_service(self):
+        box = self.box
+        box.run("loginctl", "enable-linger", "anna")
+        own = {"XDG_RUNTIME_DIR": "/run/user/1001", "HOME": "/home/anna",
+               "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/1001/bus"}
+        box.eventually("the user's manager runs", lambda: box.run(
+            "systemctl", "--user", "is-system-running", user="anna", environment=own,
+            check=False).stdout.strip() in ("running", "degraded"))
+        box.run("systemctl", "--user", "enable", "--now", "dld.socket", user="anna", environment=own)
+        number = int(self.dlctl("add", "--wait", f"http://{SERVER}/small", environment=own))
+        task = json.loads(self.dlctl("show", "--json", str(number), environment=own))
+        check(task["path"].startswith("/home/anna/Downloads/small"), task["path"])
+        box.run("systemctl", "--user", "start", "dld@work.socket", user="anna", environment=own)
+        self.dlctl("--instance", "work", "add", "--wait", f"http://{SERVER}/small", environment=own)
+        box.run("test", "-d", "/home/anna/.local/state/dld-work")
+        text = box.out("systemctl", "--user", "status", "dld.service", user="anna", environment=own)
+        check("Ready" in text, text)
+        box.run("systemctl", "--user", "disable", "--now", "dld.socket", "dld.service", user="anna", environment=own)
+        box.run("systemctl", "--user", "stop", "dld@work.socket", "dld@work.service", user="anna", environment=own)
+
+    # Ends of the machine
+
+    def _across(self, end) -> None:
+        number = self.add("/slow/large")
+        before = self.running(number, 300_000)
+        end()
+        self.box.run("sh", "-c", "ip link set lo up; ip link add files type dummy; ip link set files up")
+        for address in [SERVER, METADATA]:
+            self.box.run("ip", "address", "add", f"{address}/32", "dev", "files")
+        self.box.run("nginx")
+        # Nobody asks the socket: the tasks go on because the service is enabled.
+        self.box.eventually("the service runs after the boot", lambda: self.box.property("dld", "ActiveState") == "active")
+        self.resumed(number, before)
+
+    def reboot_resumes(self):
+        self._across(self.box.reboot)
+
+    def power_cut_resumes(self):
+        def end():
+            self.box.cut_power()
+            self.box.boot()
+        self._across(end)
+
+    def upgrade_goes_on(self):
+        if not self.previous:
+            print("  without a package of another version, the same one is installed again")
+        number = self.add("/slow/large")
+        before = self.running(number, 300_000)
+        former = self.box.main_pid()
+        self.box.path("/root/new.deb").write_bytes(self.package.read_bytes())
+        self.box.run("apt-get", "install", "--yes", "--reinstall", "/root/new.deb",
+                     environment={"DEBIAN_FRONTEND": "noninteractive"})
+        self.started_anew(former)
+        self.resumed(number, before)
+
+    def idle_daemon(self):
+        box = self.box
+        box.run("systemctl", "restart", "dld")
+        self.dlctl("status")
+        pid = box.main_pid()
+        # Connections are kept for a minute.
+        time.sleep(65)
+
+        def wakeups() -> dict[str, int]:
+            found = {}
+            for entry in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                switches = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (entry / "status").read_text(), re.M)
+                found[f"{(entry / 'comm').read_text().strip()}/{entry.name}"] = int(switches.group(1))
+            return found
+        before = wakeups()
+        time.sleep(self.idle)
+        after = wakeups()
+        moved = {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        private = int(re.search(r"RssAnon:\s+(\d+)", status).group(1))
+        resident = int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
+        print(f"  {private / 1024:.1f} MiB private, {resident / 1024:.1f} MiB resident; woke up: {moved}")
+        check(private < 10 << 10 and resident < 45 << 10, "too much memory")
+        own = {name for name in moved if name.startswith("dld")}
+        check(not own, f"threads woke up: {moved}")
+
+    # The end of the package
+
+    def remove_keeps_data(self):
+        box = self.box
+        box.run("apt-get", "remove", "--yes", "dld", environment={"DEBIAN_FRONTEND": "noninteractive"})
+        check(box.main_pid() == 0, "the daemon still runs")
+        for path in ["/var/lib/dld/dld.db", "/etc/dld/dld.yaml"]:
+            box.run("test", "-e", path)
+        check(not box.path("/run/dld/dld.sock").exists(), "the socket is left")
+        box.run("apt-get", "install", "--yes", "/root/dld.deb", environment={"DEBIAN_FRONTEND": "noninteractive"})
+        check(int(json.loads(self.dlctl("status", "--json"))["tasks"]["completed"]) > 0, "the tasks are gone")
+
+    def purge_deletes(self):
+        box = self.box
+        box.run("apt-get", "purge", "--yes", "dld", environment={"DEBIAN_FRONTEND": "noninteractive"})
+        for path in ["/var/lib/dld", "/etc/dld/dld.yaml", "/run/dld", "/var/lib/dld-night"]:
+            check(box.run("test", "-e", path, check=False).returncode != 0, f"{path} is left")
+        check(box.run("id", "dld", check=False).returncode != 0, "the user is left")
+
+
+def stop_thread(thread: int) -> None:
+    """Stops one thread for good, as its debugger, until this process ends."""
+    library = ctypes.CDLL(None, use_errno=True)
+    seize, interrupt = 0x4206, 0x4207
+    for request in [seize, interrupt]:
+        if library.ptrace(request, thread, None, None) != 0:
+            raise Failure(f"ptrace: {os.strerror(ctypes.get_errno())}")

@@ -1,0 +1,61 @@
+"""A Debian 12 tree with systemd and the libraries that the package needs, but without a Swift toolchain."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+# What `apt install` would fetch, since the machine under test has no network, and what the tests use.
+PACKAGES = [
+    "systemd", "systemd-sysv", "dbus", "dbus-user-session", "libpam-systemd", "apt", "ca-certificates", "libcurl4",
+    "libsqlite3-0", "libsystemd0", "libstdc++6", "zlib1g", "nginx-light", "iproute2", "procps", "sqlite3", "jq",
+    "man-db", "openssl",
+]
+
+
+def directory() -> pathlib.Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", "/root"), ".cache")
+    return pathlib.Path(cache) / "dld-test" / "bookworm"
+
+
+def ensure() -> pathlib.Path:
+    """Returns the tree, which is made by the first run and kept."""
+    tree = directory()
+    mark = tree.parent / (tree.name + ".packages")
+    wanted = " ".join(PACKAGES)
+    if tree.is_dir() and mark.is_file() and mark.read_text() == wanted:
+        return tree
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    print(f"making a Debian 12 tree in {tree} …", flush=True)
+    with open(tree.parent / "mmdebstrap.log", "w") as log:
+        subprocess.run(
+            ["mmdebstrap", "--variant=minbase", "--include=" + ",".join(PACKAGES), "bookworm", str(tree)],
+            stdout=log, stderr=subprocess.STDOUT, check=True)
+    # Services that tests start themselves, and a getty that nobody uses.
+    for unit in ["nginx.service", "console-getty.service", "apt-daily.timer", "apt-daily-upgrade.timer",
+                 "man-db.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "systemd-timesyncd.service"]:
+        subprocess.run(["systemctl", "--root", str(tree), "mask", unit], check=True, capture_output=True)
+    for name, uid in [("anna", 1001), ("ben", 1002)]:
+        subprocess.run(["chroot", str(tree), "useradd", "--create-home", "--uid", str(uid), "--shell", "/bin/sh", name],
+                       check=True)
+    mark.write_text(wanted)
+    return tree
+
+
+def version(package: pathlib.Path) -> str:
+    return subprocess.run(["dpkg-deb", "--field", str(package), "Version"], check=True, capture_output=True,
+                          text=True).stdout.strip()
+
+
+def earlier_package(package: pathlib.Path) -> pathlib.Path | None:
+    """Returns the package that passed last, if its version is earlier than that of `package`."""
+    kept = directory().parent / "passed.deb"
+    if not kept.is_file():
+        return None
+    comparison = subprocess.run(["dpkg", "--compare-versions", version(kept), "lt", version(package)])
+    return kept if comparison.returncode == 0 else None
+
+
+def keep_package(package: pathlib.Path) -> None:
+    shutil.copyfile(package, directory().parent / "passed.deb")
