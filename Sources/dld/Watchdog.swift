@@ -38,6 +38,10 @@ struct Watchdog: Sendable {
     /// Returns the time between two checks.
     func interval(isIdle: Bool) -> Duration { timeout(isIdle: isIdle) / (isIdle ? 2 : 3) }
 
+    /// The time in which a part must answer. The next check and this time together are less than the watchdog's time,
+    /// so that the daemon can name the part before systemd ends it.
+    private var patience: Duration { timeout / 2 }
+
     /// Checks all parts.
     ///
     /// - Returns: the names of the parts that did not answer within the time, in order; none if all work.
@@ -49,8 +53,8 @@ struct Watchdog: Sendable {
                 continuation.yield(index)
             }
         }
-        let timer = Task { [timeout] in
-            try? await Task.sleep(for: timeout)
+        let timer = Task { [patience] in
+            try? await Task.sleep(for: patience)
             continuation.yield(nil)
         }
         defer { timer.cancel() }

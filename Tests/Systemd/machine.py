@@ -83,7 +83,7 @@ class Machine:
     def run(self, *command: str, user: str = "root", check: bool = True, timeout: float = 120,
             environment: dict[str, str] | None = None, stdin: str | None = None) -> subprocess.CompletedProcess:
         """Runs a command in the machine, as a user with the groups that a new login would have."""
-        enter = ["nsenter", "--target", str(self.leader), "--all", "--wd=/"]
+        enter = ["nsenter", "--target", str(self.leader), "--all", "--wdns=/"]
         if user != "root":
             enter += ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--reset-env"]
         enter += ["env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8"]
