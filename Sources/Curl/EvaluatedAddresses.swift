@@ -4,8 +4,8 @@ import CCurl
 /// this is where the connection goes. If an address is refused, libcurl continues with the next address of the name.
 extension Exchange {
     /// Lets the handler decide on each address before a socket is opened for it
-    /// (``ExchangeHandler/evaluate(address:on:)``). A reused connection opens no socket, so its address is not
-    /// validated again.
+    /// (``ExchangeHandler/evaluate(address:on:)``). A reused connection opens no socket: see
+    /// ``evaluatesConnectedAddresses()``.
     package func evaluatesAddresses() throws(CurlError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try CurlError.check(ccurl_set_open_socket_callback(easy.raw, Self.openSocket, context))

@@ -39,6 +39,15 @@ package final class Exchange {
     /// with a TLS library other than OpenSSL.
     package private(set) var lacksEndOfTLS = false
     private let errorText = ErrorText()
+    /// The checks of a connection before the request is sent on it.
+    private var connectionChecks: ConnectionChecks = []
+
+    /// The checks of a connection before a byte of the request is sent.
+    private struct ConnectionChecks: OptionSet {
+        let rawValue: Int
+        static let address = ConnectionChecks(rawValue: 1)
+        static let certificates = ConnectionChecks(rawValue: 2)
+    }
 
     init(id: Int, handler: any ExchangeHandler, loop: LoopCore) throws(CurlError) {
         self.id = id
@@ -72,6 +81,15 @@ package final class Exchange {
     /// (``ExchangeHandler/evaluate(_:on:)``).
     package func evaluatesCertificates() throws(CurlError) {
         try easy.set(.certificateInformation, to: true)
+        try check(.certificates)
+    }
+
+    /// Lets the handler decide on the address of each connection, a reused one too, before a byte of the request is sent
+    /// (``ExchangeHandler/evaluate(connectedAddress:on:)``).
+    package func evaluatesConnectedAddresses() throws(CurlError) { try check(.address) }
+
+    private func check(_ check: ConnectionChecks) throws(CurlError) {
+        connectionChecks.insert(check)
         let context = Unmanaged.passUnretained(self).toOpaque()
         try CurlError.check(ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context))
     }
@@ -215,10 +233,18 @@ package final class Exchange {
         return 0
     }
 
-    private static let prerequest: curl_prereq_callback = { context, _, _, _, _ in
+    private static let prerequest: curl_prereq_callback = { context, address, _, _, _ in
         guard let context else { return CURL_PREREQFUNC_ABORT }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             guard !exchange.hasEnded else { return CURL_PREREQFUNC_ABORT }
+            if exchange.connectionChecks.contains(.address) {
+                let address = address.map { String(cString: $0) } ?? ""
+                // libcurl then closes an HTTP/1 connection. An HTTP/2 connection stays with the requests that use it.
+                guard exchange.handler.evaluate(connectedAddress: address, on: exchange) else {
+                    return CURL_PREREQFUNC_ABORT
+                }
+            }
+            guard exchange.connectionChecks.contains(.certificates) else { return CURL_PREREQFUNC_OK }
             let certificates = exchange.easy.serverCertificates()
             if exchange.handler.evaluate(certificates, on: exchange) { return CURL_PREREQFUNC_OK }
             // libcurl then closes an HTTP/1 connection. It would keep an HTTP/2 connection, which the next request
@@ -254,6 +280,11 @@ package protocol ExchangeHandler: AnyObject {
     /// - Parameter address: the 4 or 16 bytes of the address in network byte order; empty if it is neither IPv4 nor
     ///   IPv6.
     func evaluate(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
+    /// Whether to use a connection to an address. Called for each connection, new or reused, if
+    /// ``Exchange/evaluatesConnectedAddresses()`` was called.
+    ///
+    /// - Parameter address: the address as text; empty if libcurl knows none.
+    func evaluate(connectedAddress address: String, on exchange: Exchange) -> Bool
     /// Whether to continue, within a libcurl call that may wait. Called if ``Exchange/watches(_:)`` was called.
     func goesOn(_ exchange: Exchange) -> Bool
     /// Whether a reason to pause the exchange exists. Without one, a paused exchange would hang for ever.
@@ -265,6 +296,7 @@ package protocol ExchangeHandler: AnyObject {
 extension ExchangeHandler {
     package func evaluate(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
     package func evaluate(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
+    package func evaluate(connectedAddress address: String, on exchange: Exchange) -> Bool { false }
     package func goesOn(_ exchange: Exchange) -> Bool { true }
     package var holdsPause: Bool { true }
 }

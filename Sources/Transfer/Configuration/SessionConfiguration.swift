@@ -103,7 +103,8 @@ public struct SessionConfiguration: Sendable {
     /// checked as the local host. The session's ``proxy`` may be in any network, a request's own proxy may not. The
     /// target of a proxied request is checked if the URL contains an address. If the URL contains a name, the proxy is
     /// responsible for the check. Names behind `socks5://` or `socks4://`, which receive addresses, are resolved and
-    /// checked here, and FTP by name is refused behind these.
+    /// checked here, and FTP by name is refused behind these. ``TransferRequest/ignoresDeniedNetworks`` exempts a
+    /// request.
     public var deniedNetworks: [IPNetwork] {
         get { fields.value.deniedNetworks }
         _modify { yield &fields.value.deniedNetworks }

@@ -1,5 +1,5 @@
 /// Checks the addresses of one request's connections against ``SessionConfiguration/deniedNetworks`` and records the
-/// first denied address.
+/// first denied address. To a request with ``TransferRequest/ignoresDeniedNetworks`` the networks do not apply.
 struct AddressEvaluator {
     private let denied: [IPNetwork]
     /// The URL of the request's proxy; `nil` for a direct connection to the server.
@@ -8,9 +8,11 @@ struct AddressEvaluator {
     /// The first denied address and the network that contains it, as text for ``TransferError``.
     private var refusal: (address: String, network: String)?
     private var hasAllowed = false
+    /// Whether a connection that another request had opened leads to a denied address.
+    private(set) var refusedConnection = false
 
     init(_ configuration: SessionConfiguration, _ request: TransferRequest) {
-        denied = configuration.deniedNetworks
+        denied = request.ignoresDeniedNetworks ? [] : configuration.deniedNetworks
         let proxy = request.proxy ?? configuration.proxy
         self.proxy = proxy?.isEmpty == true ? nil : proxy
         isProxyExempt = self.proxy != nil && proxy == configuration.proxy
@@ -73,6 +75,16 @@ struct AddressEvaluator {
             return true
         }
         refusal = refusal ?? ("\(address)", "\(network)")
+        return false
+    }
+
+    /// Records whether a connection may be used, which another request may have opened under another rule.
+    ///
+    /// - Parameter text: the address of the connection's peer.
+    mutating func allowsConnection(to text: String) -> Bool {
+        // An address that cannot be parsed is refused.
+        if let address = IPAddress(host: text), network(of: address) == nil { return true }
+        refusedConnection = true
         return false
     }
 

@@ -13,6 +13,8 @@ struct RequestOptions {
     var usesHTTP1 = false
     /// Whether the request must not share an HTTP/2 connection with others.
     var hasOwnConnection = false
+    /// Whether the request must not use a connection that another one opened.
+    var avoidsReuse = false
     /// Whether a challenge has been answered; its `Authorization` field takes precedence over the request's own.
     var isAuthorized = false
     /// Whether the request has a body.
@@ -64,6 +66,7 @@ struct RequestOptions {
                 try easy.set(.forbidReuse, to: true)
             }
         }
+        if avoidsReuse { try easy.set(.freshConnection, to: true) }
         try easy.set(.http09, to: false)
         try easy.set(.suppressConnectHeaders, to: true)
         try easy.set(.netrc, to: false)

@@ -77,6 +77,9 @@ final class RouteLookup {
         try easy.setAddresses(list)
         // An expired entry, or a name that libcurl spells differently (IDN), would be resolved without a check.
         if refusesLookups { try easy.refuseLookups() }
+        // A tunnel that a request without the check opened may lead to another address of the name. Only the proxy's
+        // address is known of a reused connection.
+        if tellsJudgedAddress, hasName { try easy.set(.freshConnection, to: true) }
     }
 }
 

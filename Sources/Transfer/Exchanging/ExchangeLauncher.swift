@@ -16,6 +16,8 @@ final class ExchangeLauncher {
         var usesHTTP1 = false
         /// See ``RequestOptions/hasOwnConnection``.
         var hasOwnConnection = false
+        /// See ``RequestOptions/avoidsReuse``.
+        var avoidsReuse = false
         /// The maximum size of one read, in bytes.
         var receiveBuffer = Int.max
         /// See ``RequestOptions/isAuthorized``.
@@ -153,7 +155,7 @@ final class ExchangeLauncher {
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, route: route,
             engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
-            hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized,
+            hasOwnConnection: plan.hasOwnConnection, avoidsReuse: plan.avoidsReuse, isAuthorized: plan.isAuthorized,
             sendsBody: plan.contribution.sendsBody, decodes: plan.contribution.decodes, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
         let evaluatesAddresses = evaluator.evaluatesSockets
@@ -167,7 +169,10 @@ final class ExchangeLauncher {
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange, lines: lines)
-                if evaluatesAddresses { try exchange.evaluatesAddresses() }
+                if evaluatesAddresses {
+                    try exchange.evaluatesAddresses()
+                    try exchange.evaluatesConnectedAddresses()
+                }
                 try plan.contribution.configure(exchange)
             }
         } catch {
@@ -177,6 +182,12 @@ final class ExchangeLauncher {
 
     /// Checks whether the exchange may connect to an address.
     func allows(_ address: UnsafeRawBufferPointer) -> Bool { evaluator.allows(address) }
+
+    /// Checks whether the exchange may use a connection to an address.
+    func allowsConnection(to address: String) -> Bool { evaluator.allowsConnection(to: address) }
+
+    /// Whether the latest exchange ended because the connection that libcurl chose for it leads to a denied address.
+    var refusedConnection: Bool { evaluator.refusedConnection }
 
     /// Cancels the current lookup, wait or exchange.
     ///

@@ -106,6 +106,10 @@ extension Transaction: ExchangeHandler {
 
     func evaluate(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { launcher.allows(address) }
 
+    func evaluate(connectedAddress address: String, on exchange: Exchange) -> Bool {
+        launcher.allowsConnection(to: address)
+    }
+
     func evaluate(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool {
         // libcurl provides no certificates for a reused connection, which was evaluated when it was made. If the trust
         // options forbid reuse, a missing chain is rejected.
@@ -134,7 +138,8 @@ extension Transaction: ExchangeHandler {
 
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
         guard isUnderWay else { return }
-        task.core.add(metrics(of: exchange))
+        // A connection that was refused carried nothing of the request.
+        if !launcher.refusedConnection { task.core.add(metrics(of: exchange)) }
         var end = TransactionStateMachine.ExchangeEnd(
             cause: TransactionStateMachine.ExchangeEnd.Cause(ending),
             error: launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun))
@@ -144,6 +149,7 @@ extension Transaction: ExchangeHandler {
             end.offersHTTP2 = !usesHTTP1(at: url)
             end.hasPriorKnowledge = session.configuration.httpVersion(of: request, at: url) == .http2PriorKnowledge
         }
+        end.refusedConnection = launcher.refusedConnection
         end.mayForgive = trust.mayForgive && !trust.isLenient
         checkInvariants()
         perform(machine.exchangeEnded(end))

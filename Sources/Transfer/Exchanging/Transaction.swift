@@ -231,7 +231,7 @@ final class Transaction {
             limitRates(of: request, at: url)
             let plan = ExchangeLauncher.Plan(
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
-                hasOwnConnection: machine.connection.needsOwn,
+                hasOwnConnection: machine.connection.needsOwn, avoidsReuse: machine.connection.avoidsReuse(at: url),
                 receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, isAuthorized: isAuthorized,
                 isFurther: isQuiet, trust: trust)
             guard let stub = session.configuration.transportStub else { return launch(plan) }

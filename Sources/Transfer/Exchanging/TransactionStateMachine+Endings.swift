@@ -19,6 +19,9 @@ extension TransactionStateMachine {
         var offersHTTP2 = false
         /// Whether HTTP/2 was used without asking the server for it.
         var hasPriorKnowledge = false
+        /// Whether the connection was refused before a byte of the request was sent, because another request had opened
+        /// it under another rule for addresses.
+        var refusedConnection = false
         /// Whether a delegate or a custom evaluation may accept a certificate that the evaluation of the exchange
         /// rejected.
         var mayForgive = false
@@ -32,6 +35,10 @@ extension TransactionStateMachine {
         case .requested, .deciding, .delivering, .receiving, .discarding: break
         }
         guard let url else { return conclude(end.error) }
+        if awaitsHead, end.refusedConnection, !connection.avoidsReuse(at: url) {
+            connection.refusedOrigin = url.origin
+            return send(to: url)
+        }
         if awaitsHead, end.mayForgive, end.isRefusedCertificate {
             // Repeat the request with lenient evaluation, so that a delegate can examine the certificates.
             trust.lenient = (url.origin, end.error)

@@ -85,6 +85,12 @@ struct TransactionStateMachine {
         /// MiB of a paused HTTP/2 stream in memory, and a paused stream starves the others on its connection.
         var needsOwn = false
 
+        /// The origin to which a connection of another request was refused; `nil` before that.
+        var refusedOrigin: String?
+
+        /// Returns whether the request must open its own connection instead of using one that another request opened.
+        func avoidsReuse(at url: CurlURL) -> Bool { refusedOrigin == url.origin }
+
         /// Whether other requests use the connection.
         var isShared: Bool { isHTTP1 == false && !needsOwn }
     }

@@ -17,6 +17,7 @@ extension TransferRequest: CustomReflectable {
             ("cachePolicy", cachePolicy as Any), ("httpVersion", httpVersion as Any), ("hasCookies", cookies != nil),
             ("transportSecurity", transportSecurity), ("hostKeys", hostKeys as Any), ("timeout", timeout as Any),
             ("totalTimeout", totalTimeout as Any), ("party", party as Any),
+            ("ignoresDeniedNetworks", ignoresDeniedNetworks),
         ]
         return Mirror(self, children: children, displayStyle: .struct)
     }

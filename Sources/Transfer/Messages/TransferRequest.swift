@@ -183,6 +183,13 @@ public struct TransferRequest: Sendable {
         _modify { yield &fields.value.party }
     }
 
+    /// Whether ``SessionConfiguration/deniedNetworks`` do not apply to the request, its redirects and its mirrors. A
+    /// connection that such a request opened into a denied network serves no other request of the session.
+    public var ignoresDeniedNetworks: Bool {
+        get { fields.value.ignoresDeniedNetworks }
+        _modify { yield &fields.value.ignoresDeniedNetworks }
+    }
+
     /// Whether the request is sent to a mirror instead of the task's own URL.
     var isToMirror: Bool {
         get { fields.value.isToMirror }
@@ -233,6 +240,7 @@ public struct TransferRequest: Sendable {
         var timeout: Int64?
         var totalTimeout: Int64?
         var party: String?
+        var ignoresDeniedNetworks = false
         var isToMirror = false
         var hasLeftOrigin = false
         var tokenGenerations: [ObjectIdentifier: Int] = [:]

@@ -344,6 +344,21 @@ struct TransactionTransitionTests {
         #expect(machine.certificatesReceived(other, asksDelegate: true).words == "ask trust")
     }
 
+    @Test("A25: a refused connection leads to the same request on a new one, once at an origin and before a head only")
+    func refusedConnection() throws {
+        var machine = Self.machine { _ = $0.start() }
+        var end = Self.failed(.abortedByCallback)
+        end.refusedConnection = true
+        let url = try #require(machine.url)
+        #expect(!machine.connection.avoidsReuse(at: url))
+        #expect(machine.exchangeEnded(end).words == "send /a")
+        #expect(machine.awaitsHead && machine.connection.avoidsReuse(at: url))
+        #expect(machine.exchangeEnded(end).words == "end stalled")
+        var cancelled = Self.machine { _ = $0.start() }
+        _ = cancelled.cancel(.cancelled)
+        #expect(cancelled.exchangeEnded(end).words == "end cancelled")
+    }
+
     @Test("what the lenient evaluation does not accept fails with the error of the default one")
     func lenientTrust() throws {
         var machine = Self.machine { _ = $0.start() }
