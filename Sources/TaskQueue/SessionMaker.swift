@@ -15,6 +15,8 @@ final class SessionMaker: Sendable {
     private let agent: String
     private let logger: Logger
     private let base: Mutex<SessionConfiguration>
+    /// Whether the denied networks do not apply to webhooks, by the settings of the latest session.
+    private let exemptsWebhooks = Atomic<Bool>(false)
 
     /// Creates the factory.
     ///
@@ -43,6 +45,7 @@ final class SessionMaker: Sendable {
             && before.proxy == changed.proxy && before.deniedNetworks == changed.deniedNetworks
             && before.caFile == changed.caFile
             && former.connectionsPerHost == settings.connectionsPerHost
+            && former.networkExemption.includesConfiguration == settings.networkExemption.includesConfiguration
             && former.hostConnections == settings.hostConnections && former.httpVersions == settings.httpVersions
         if isSame {
             requestPacer.rates = settings.hostRequestRates
@@ -53,12 +56,12 @@ final class SessionMaker: Sendable {
         return manager
     }
 
-    /// Creates a session for webhooks. Their URLs are the administrator's, so the denied networks do not apply.
+    /// Creates a session for webhooks. Their URLs are the administrator's, so an exemption of administrators applies.
     func makeForWebhooks() throws(TransferError) -> SessionManager {
         var session = base.withLock { $0 }
         session.cookieStorage = nil
         session.responseCache = nil
-        session.deniedNetworks = []
+        if exemptsWebhooks.load(ordering: .relaxed) { session.deniedNetworks = [] }
         session.loops = 1
         // Each sender limits its messages. A receiver that hangs must leave others on its host their connections.
         session.maximumConnectionsPerHost = nil
@@ -84,6 +87,7 @@ final class SessionMaker: Sendable {
         session.checkpointLimit = CheckpointQueue.mostBytesAhead
         let manager = try SessionManager(configuration: session, startRequestsImmediately: false)
         requestPacer.rates = settings.hostRequestRates
+        exemptsWebhooks.store(settings.networkExemption.includesConfiguration, ordering: .relaxed)
         manager.adapter = AgentAdapter(agent: agent)
         manager.retrier = InterruptionRetrier(policy: settings.retry)
         manager.delegate.sessionDidFindFault = { [weak self, logger] description in

@@ -1,4 +1,5 @@
 import ControlProtocol
+import ControlServer
 import Logging
 import TaskFiles
 import TaskModel
@@ -34,7 +35,18 @@ struct DaemonPlan: Sendable {
             protectedDirectories.filter { directory in
                 directory == stateDirectory || !named.contains(directory)
             })
+        settings.networkExemption = networkExemption
         return settings
+    }
+
+    private var networkExemption: NetworkExemption {
+        switch configuration.network.exempt {
+        case .none: .none
+        case .administrators:
+            .administrators { [administrators = access.administrators] uid in
+                administrators?.contains(Peer(uid: uid, gid: .max, pid: 0)) ?? false
+            }
+        }
     }
 
     var session: SessionConfiguration {

@@ -12,9 +12,27 @@ struct ExampleFilesTests {
         return try FileText.decode(Data(contentsOf: config.appending(path: name)), file: name)
     }
 
-    @Test("the example configuration says the defaults")
+    @Test("the example configuration says the defaults, but for the network policy and the queue files")
     func configuration() throws {
-        #expect(try Configuration(parsing: text(of: "dld.yaml"), file: "dld.yaml") == Configuration())
+        var found = try Configuration(parsing: text(of: "dld.yaml"), file: "dld.yaml")
+        let defaults = Configuration()
+        #expect(found.network.exempt == .administrators && found.queues == ["/etc/dld/queue.d/*.yaml"])
+        // Loopback, unspecified and link-local addresses, and metadata services: nothing that a neighbour has.
+        for network: NetworkRange in [
+            .ipv4(0x7F00_0000, prefixLength: 8), .ipv6(1, prefixLength: 128), .ipv4(0, prefixLength: 8),
+            .ipv6(0, prefixLength: 128), .ipv4(0xA9FE_0000, prefixLength: 16),
+            .ipv6(0xFE80 << 112, prefixLength: 10),
+        ] {
+            #expect(found.network.deny.contains(network), "\(network)")
+        }
+        for network in found.network.deny {
+            guard case .ipv4(let address, _) = network else { continue }
+            #expect(![10, 172, 192 << 8 | 168].contains(address >> 24) && address >> 16 != 0xC0A8, "\(network)")
+        }
+        found.network.deny = defaults.network.deny
+        found.network.exempt = defaults.network.exempt
+        found.queues = defaults.queues
+        #expect(found == defaults)
     }
 
     @Test("the example configuration holds every key, and is right with all of them in use")

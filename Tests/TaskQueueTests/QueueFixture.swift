@@ -19,12 +19,15 @@ final class QueueFixture: Sendable {
     static let me = Caller(uid: 1000, isAdministrator: false)
     static let administrator = Caller(uid: 0, isAdministrator: true)
 
-    init(clock: QueueClock = .system, _ change: (inout QueueSettings) -> Void = { _ in }) async throws {
+    init(
+        clock: QueueClock = .system, session: SessionConfiguration = .init(),
+        _ change: (inout QueueSettings) -> Void = { _ in }
+    ) async throws {
         directory = try TemporaryDirectory()
         downloads = try directory.makeDirectory("downloads")
         store = try TaskStore(directory: directory.makeDirectory("state"))
         settings = Self.settings(downloads: downloads, change)
-        queue = try Self.queue(store, settings, clock)
+        queue = try Self.queue(store, settings, clock, session)
         await queue.start()
     }
 
@@ -38,10 +41,12 @@ final class QueueFixture: Sendable {
         return settings
     }
 
-    static func queue(_ store: TaskStore, _ settings: QueueSettings, _ clock: QueueClock = .system) throws -> TaskQueue
-    {
+    static func queue(
+        _ store: TaskStore, _ settings: QueueSettings, _ clock: QueueClock = .system,
+        _ session: SessionConfiguration = .init()
+    ) throws -> TaskQueue {
         try TaskQueue(
-            store: store, settings: settings, session: SessionConfiguration(), agent: "dld-test", clock: clock,
+            store: store, settings: settings, session: session, agent: "dld-test", clock: clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 

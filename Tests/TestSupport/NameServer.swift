@@ -1,11 +1,13 @@
 import Glibc
 import Synchronization
 
-/// A name server (RFC 1035) on port 53 of its own loopback address with a fixed answer for every name. Requires root.
+/// A name server (RFC 1035) on port 53 of its own loopback address with the same answers for every name. Requires root.
 package final class NameServer: Sendable {
-    package enum Answer: Sendable {
+    package enum Answer: Sendable, Equatable {
         /// The address 127.0.0.1.
         case loopback
+        /// The addresses 127.0.0.x, one for each query in turn, for no time (TTL 0). The last one is repeated.
+        case inTurn([UInt8])
         /// The name does not exist (NXDOMAIN).
         case unknown
         /// A server failure (SERVFAIL).
@@ -17,7 +19,7 @@ package final class NameServer: Sendable {
     /// The last number of its address 127.0.0.x.
     private let number: UInt8
     private let descriptor: Int32
-    private let state = Mutex((answer: Answer.loopback, count: 0))
+    private let state = Mutex((answer: Answer.loopback, count: 0, addresses: 0))
 
     package init() throws {
         var found: (UInt8, Int32)?
@@ -55,7 +57,7 @@ package final class NameServer: Sendable {
     deinit { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// Sets the answer and resets the count of queries.
-    package func say(_ answer: Answer) { state.withLock { $0 = (answer, 0) } }
+    package func say(_ answer: Answer) { state.withLock { $0 = (answer, 0, 0) } }
 
     /// The number of queries since the answer was set.
     package var questions: Int { state.withLock { $0.count } }
@@ -83,11 +85,21 @@ package final class NameServer: Sendable {
             let header: [UInt8] = [0x81, 0x80 | code, 0, 1, 0, records.isEmpty ? 0 : 1, 0, 0, 0, 0]
             return question[..<2] + header + question[12..<end] + records
         }
+        func address(_ number: UInt8) -> [UInt8] {
+            reply(0, hasAddress ? [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, number] : [])
+        }
         switch answer {
         case .silence: return nil
         case .failure: return reply(2)
         case .unknown: return reply(3)
-        case .loopback: return reply(0, hasAddress ? [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1] : [])
+        case .loopback: return address(1)
+        case .inTurn(let numbers):
+            guard hasAddress, let last = numbers.indices.last else { return reply(0) }
+            let turn = state.withLock { state in
+                defer { state.addresses += 1 }
+                return state.addresses
+            }
+            return address(numbers[min(turn, last)])
         }
     }
 }

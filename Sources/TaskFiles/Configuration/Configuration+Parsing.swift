@@ -124,6 +124,7 @@ extension Configuration {
     private mutating func readNetwork(_ value: YAMLValue) {
         switch value.name {
         case "proxy": network.proxy = value.proxy()
+        case "exempt": set(\.network.exempt, value.word())
         default:
             guard let values = value.list("a list of \(NetworkRange.expectation)") else { return }
             guard values.count <= Bound.networks else {

@@ -152,6 +152,14 @@ package struct Configuration: Sendable, Equatable {
         package var proxy: String?
         /// Networks to which no connection is made.
         package var deny: [NetworkRange] = []
+        /// The owners to whom ``deny`` does not apply.
+        package var exempt = NetworkExemption.none
+    }
+
+    package enum NetworkExemption: String, Sendable, CaseIterable {
+        case none
+        /// Root and the members of ``Control/adminGroup``.
+        case administrators
     }
 
     /// Settings for one host. If several patterns match, each setting comes from the most specific pattern that has it.

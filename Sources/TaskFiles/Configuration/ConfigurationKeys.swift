@@ -17,7 +17,7 @@ enum ConfigurationKeys {
     static let timeouts = KeyTable(["connect", "stall"])
     static let disk = KeyTable(["min-free", "max-size"])
     static let tls = KeyTable(["ca-file"])
-    static let network = KeyTable(["proxy", "deny"])
+    static let network = KeyTable(["proxy", "deny", "exempt"])
     static let host = KeyTable(
         ["connections", "http-version", "download-rate", "upload-rate", "requests-per-second"],
         notCarriedOut: ["headers", "credential", "owners", "trust"])

@@ -88,6 +88,7 @@ struct RequestMaker {
     ) throws(TransferError) -> TransferRequest {
         var request = TransferRequest(url: specification.url)
         request.party = String(owner)
+        request.ignoresDeniedNetworks = settings.networkExemption.includes(owner)
         for header in specification.headers {
             guard let (name, value) = TaskSpecification.splitHeader(header), let name = HTTPField.Name(name) else {
                 throw TransferError(.invalidRequest, "a header of the task cannot be sent")

@@ -4,7 +4,7 @@ package import TaskStore
 package import Transfer
 
 /// The settings of the queue: the configuration, completed with values that depend on the daemon's environment.
-package struct QueueSettings: Sendable, Equatable {
+package struct QueueSettings: Sendable {
     /// The absolute path of the directory for tasks that name no directory, or a relative one.
     package var downloadDirectory: String
     /// The absolute paths beneath which a task may name an absolute directory.
@@ -55,6 +55,8 @@ package struct QueueSettings: Sendable, Equatable {
     package var maximumSize: Int64?
     /// The uid of the daemon process.
     package var daemonUser: UInt32
+    /// The owners to whom the denied networks of the session do not apply.
+    package var networkExemption = NetworkExemption.none
     /// The check of directories on behalf of the daemon process.
     package var inspector: PlaceInspector
     /// The absolute paths of the daemon user's private SSH keys, in the order in which they are tried.

@@ -1,3 +1,5 @@
+import Transfer
+
 /// The outcome of a message to a receiver.
 enum WebhookOutcome: Equatable, Sendable {
     case accepted
@@ -18,6 +20,20 @@ enum WebhookOutcome: Equatable, Sendable {
             case 400..<500 where !Self.temporary.contains(status): .refused(message)
             default: .failed(message, retryAfter: retryAfter)
             }
+    }
+
+    /// Derives the outcome from the error of a request without a response.
+    init(_ error: TransferError?) {
+        guard let error else {
+            self = .failed("no response")
+            return
+        }
+        guard error.code == .addressNotAllowed else {
+            self = .failed(error.message)
+            return
+        }
+        let advice = "remove the network from network.deny, or set network.exempt to administrators"
+        self = .failed("\(error.code.rawValue): \(error.message); \(advice)")
     }
 
     /// The reason why the event was not accepted; `nil` if it was.

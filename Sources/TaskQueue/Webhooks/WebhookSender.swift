@@ -388,7 +388,7 @@ actor WebhookSender {
         if let status, (200..<300).contains(status) { return .accepted }
         if await deadline.value { return .failed("no response within \(Self.deadline / 1000) s") }
         return status.map { .init(status: $0, retryAfter: outcome.error?.retryAfter) }
-            ?? .failed(outcome.error?.message ?? "no response")
+            ?? .init(outcome.error)
     }
 
     // MARK: The end

@@ -45,7 +45,8 @@ struct ConfigurationTests {
             "timeouts: {connect: 1.5s, stall: 2m}",
             "disk: {min-free: 0, max-size: 1.5G}",
             "tls: {ca-file: /etc/ca.pem}",
-            "network: {proxy: 'socks5h://[::1]:1080', deny: [127.0.0.0/8, '::1', 10.1.2.3]}",
+            "network: {proxy: 'socks5h://[::1]:1080', deny: [127.0.0.0/8, '::1', 10.1.2.3],",
+            "  exempt: administrators}",
             "hosts:", "  Mirror.Example.org.: {http-version: 2, connections: 3}",
             "  '*.example.org': {http-version: auto}",
             "  \"[::1]:8080\": {http-version: 1.1}", "  localhost:443:", "    http-version: '3'", "  h: {}",
@@ -75,6 +76,7 @@ struct ConfigurationTests {
         expected.network.deny = [
             .ipv4(0x7F00_0000, prefixLength: 8), .ipv6(1, prefixLength: 128), .ipv4(0x0A01_0203, prefixLength: 32),
         ]
+        expected.network.exempt = .administrators
         expected.hosts = [
             "mirror.example.org": .init(connections: 3, httpVersion: .http2),
             "*.example.org": .init(httpVersion: .auto),
@@ -272,6 +274,8 @@ struct ConfigurationTests {
             ("network: {deny: [10.0.0.0/8, 10.0.0.0/33]}", 30, "`deny`: `10.0.0.0/33` must end in a prefix length"),
             ("network: {deny: [localhost]}", 18, "`deny`: `localhost` does not begin with an IP address"),
             ("network: {deny: [~]}", 18, "has no value"),
+            ("network: {exempt: root}", 19, "`exempt` must be one of none, administrators"),
+            ("network: {exempt: [administrators]}", 19, "`exempt` must be one of none, administrators"),
             ("hosts: [h]", 8, "`hosts` must be a mapping of hosts"),
             ("hosts: {h: 2}", 12, "`h` must be a mapping"),
             ("hosts: {h: {http-version: 1}}", 27, "one of 1.1, 2, 3, auto"),

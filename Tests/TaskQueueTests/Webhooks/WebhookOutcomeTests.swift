@@ -1,4 +1,5 @@
 import Testing
+import Transfer
 
 @testable import TaskQueue
 
@@ -16,5 +17,16 @@ struct WebhookOutcomeTests {
     func failed(status: Int) {
         #expect(
             WebhookOutcome(status: status, retryAfter: 9) == .failed("server replied \(status)", retryAfter: 9))
+    }
+
+    @Test("without a response the receiver fails; where its address is denied, the message says what to do")
+    func errors() {
+        #expect(WebhookOutcome(nil) == .failed("no response"))
+        #expect(WebhookOutcome(TransferError(.cannotConnect, "closed")) == .failed("closed"))
+        let denied = WebhookOutcome(TransferError(.addressNotAllowed, "the address 10.0.0.1 is denied"))
+        #expect(
+            denied.fault
+                == "address-not-allowed: the address 10.0.0.1 is denied; remove the network from network.deny, "
+                + "or set network.exempt to administrators")
     }
 }
