@@ -184,7 +184,8 @@ public struct TransferRequest: Sendable {
     }
 
     /// Whether ``SessionConfiguration/deniedNetworks`` do not apply to the request, its redirects and its mirrors. A
-    /// connection that such a request opened into a denied network serves no other request of the session.
+    /// connection that such a request opened into a denied network serves no other request of the session. Resume data
+    /// do not keep this property.
     public var ignoresDeniedNetworks: Bool {
         get { fields.value.ignoresDeniedNetworks }
         _modify { yield &fields.value.ignoresDeniedNetworks }
