@@ -20,7 +20,7 @@ extension TransferError {
         // The numbers are libcurl's error codes (libcurl-errors).
         return switch error.code {
         case .couldntConnect where systemError == ENETUNREACH || systemError == EHOSTUNREACH:
-            TransferError(.unreachable, "no route to \(name) from this machine")
+            TransferError(.unreachable, "no route to \(name) from this machine", systemError: systemError)
         case .couldntConnect where systemError == ECONNREFUSED:
             TransferError(
                 .cannotConnect, "\(port) refuses the connection: is \(isProxy ? "it" : "the server") up?",

@@ -114,6 +114,9 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     public var retryAfter: Int64?
     /// The `errno` of a failed system call.
     public var systemError: Int32?
+    /// The code with which libcurl ended the exchange (libcurl-errors); `nil` if another part of the engine found the
+    /// failure.
+    package private(set) var libcurlCode: UInt8?
     /// The server that was contacted at the failure, as scheme, name and port, such as `https://example.org:443`. After
     /// a redirect or with mirrors, it may differ from the request's own server.
     public internal(set) var origin: String?
@@ -154,7 +157,14 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         return named(by: (try? CurlURL(url()))?.origin)
     }
 
-    /// Compares all properties except ``underlying`` and ``origin``.
+    /// Returns the error with the code of the libcurl error that caused it.
+    func caused(by error: CurlError) -> TransferError {
+        var caused = self
+        caused.libcurlCode = UInt8(exactly: error.code.rawValue)
+        return caused
+    }
+
+    /// Compares all properties except ``underlying``, ``origin`` and ``libcurlCode``.
     public static func == (left: TransferError, right: TransferError) -> Bool {
         left.code == right.code && left.message == right.message && left.httpStatus == right.httpStatus
             && left.retryAfter == right.retryAfter && left.systemError == right.systemError

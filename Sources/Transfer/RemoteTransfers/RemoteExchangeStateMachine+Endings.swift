@@ -69,16 +69,17 @@ extension RemoteExchangeStateMachine {
             return refusal
         }
         if let refusal = end.addressError { return refusal }
-        if body != .begun, let error = end.connectError { return error }
+        if body != .begun, let connectError = end.connectError { return connectError.caused(by: error) }
         // LIBSSH2_ERROR_KEX_FAILURE
         if error.code == .failedInit, error.message.firstRange(of: " -5,") != nil,
             let refusal = running.hostKeys?.unmet
         {
             return refusal
         }
-        return .remote(
+        return TransferError.remote(
             error, file: file, reply: running.lastReply, bodyBegun: body == .begun,
-            isOpened: isFetching && file.scheme == .sftp && facts.size != nil, isStoring: isStoring)
+            isOpened: isFetching && file.scheme == .sftp && facts.size != nil, isStoring: isStoring
+        ).caused(by: error)
     }
 }
 

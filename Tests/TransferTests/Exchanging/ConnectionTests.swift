@@ -158,6 +158,8 @@ struct ConnectionTests {
         let error = await manager.download("\(scheme)://localhost:1/file", to: place.target()).outcome.result.error
         #expect(error?.code == .cannotConnect)
         #expect(error?.message == "port 1 of localhost refuses the connection: is the server up?")
+        // CURLE_COULDNT_CONNECT
+        #expect(error?.libcurlCode == 7 && error?.systemError == ECONNREFUSED)
     }
 
     @Test("TLS to a port that does not speak it suggests the URL without")
