@@ -163,7 +163,8 @@ let package = Package(
             name: "ControlClientTests",
             dependencies: ["ControlClient", "ControlProtocol", "TaskModel", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "TerminalScreenTests", dependencies: ["TerminalScreen"], swiftSettings: strict),
-        .testTarget(name: "dldTests", dependencies: ["dld", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "dldTests", dependencies: ["dld", "TaskQueue", "TestSupport", .logging], swiftSettings: strict),
         .testTarget(
             name: "dlctlTests",
             dependencies: [
@@ -174,7 +175,8 @@ let package = Package(
         .testTarget(
             name: "Integration",
             dependencies: [
-                "TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "TaskStore", "CLinux", "TransferLoad",
+                "TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "TaskStore", "TaskQueue", "CLinux",
+                "TransferLoad",
                 "BackgroundApp", "dld", "dlctl", .grdb,
             ],
             swiftSettings: strict),

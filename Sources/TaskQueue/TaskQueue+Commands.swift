@@ -1,3 +1,4 @@
+import Logging
 package import TaskModel
 import TaskStore
 import Transfer
@@ -142,15 +143,32 @@ extension TaskQueue {
             let refused = Set(outcome.refused.map(\.0) + outcome.unknown)
             await onSharedThreads { await scheduler.endHolds(of: ids.filter { !refused.contains($0) }) }
         }
+        if case .success(let outcome) = result {
+            log(event, Self.changed(outcome, stopped), by: caller)
+        }
         await changed()
         let outcome = try stored { () throws(StoreError) in try result.get() }
-        // Tasks that were running have been changed by the conclusion of their run, unless they completed just before.
-        let refused = Set(outcome.refused.map(\.0))
-        let changed = Set(outcome.changed).union(stopped.subtracting(refused))
+        let changed = Self.changed(outcome, stopped)
         return ChangeOutcome(
             changed: changed.count,
             refused: outcome.refused.map { .init(id: $0.0, reason: .transition($0.1)) }
                 + outcome.unknown.map { .init(id: $0, reason: .unknown) })
+    }
+
+    /// Returns the tasks that a command changed. Those that were running have been changed by the conclusion of their
+    /// run, unless they completed just before.
+    private static func changed(_ outcome: CommandOutcome, _ stopped: Set<TaskID>) -> Set<TaskID> {
+        Set(outcome.changed).union(stopped.subtracting(outcome.refused.map(\.0)))
+    }
+
+    private func log(_ event: TaskLifecycle.Event, _ ids: Set<TaskID>, by caller: Caller) {
+        switch event {
+        case .pause: logger.log(CommandLog(.paused, "paused", ids).by(caller))
+        case .resume: logger.log(CommandLog(.resumed, "resumed", ids).by(caller))
+        case .cancel: logger.log(CommandLog(.cancelled, "cancelled", ids).by(caller))
+        case .retry: logger.log(CommandLog(.retried, "queued again", ids).by(caller))
+        default: break
+        }
     }
 
     private func remove(
@@ -164,6 +182,11 @@ extension TaskQueue {
             await placesOfParts.withLock { [self] in
                 await erase(ids, deletesFiles: deletesFiles, by: caller, keepsEntries: keepsEntries)
             }
+        }
+        if case .success(let removal) = result {
+            let command = CommandLog(.removed, keepsEntries ? "removed from the history" : "removed", removal.tasks.ids)
+            // Tasks leave the history all the time.
+            logger.log(keepsEntries ? command : command.by(caller), keepsEntries ? .debug : .info)
         }
         await changed()
         let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }

@@ -127,12 +127,13 @@ extension TaskQueue {
         _ stagedBatch: Int64, prune: Bool, dryRun: Bool, receipt: String? = nil, by caller: Caller
     ) async throws(QueueError) -> StagedBatchChanges {
         let now = clock.now()
-        let (outcome, stopped) = try await commit(
+        let (outcome, batch, stopped) = try await commit(
             stagedBatch, prune: prune, dryRun: dryRun, receipt: receipt, by: caller, now: now)
         let changes = StagedBatchChanges(
             added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
             ids: outcome.idRanges, planned: outcome.plannedChanges)
         guard !dryRun else { return changes }
+        log(outcome, batch: batch, by: caller)
         stagedBatches.withLock { $0.lastCalls[stagedBatch] = nil }
         sweep()
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
@@ -142,6 +143,18 @@ extension TaskQueue {
         }
         await changed()
         return changes
+    }
+
+    private func log(_ outcome: StagedBatchOutcome, batch: String?, by caller: Caller) {
+        let commands = [
+            CommandLog(.added, "added", ranges: outcome.idRanges), CommandLog(.updated, "changed", outcome.changed),
+            CommandLog(.cancelled, "cancelled", outcome.cancelled),
+        ]
+        for var command in commands.map({ $0.by(caller) }) {
+            // A staged batch consists of the caller's tasks.
+            (command.owner, command.batch) = (caller.uid, batch)
+            logger.log(command)
+        }
     }
 
     /// The maximum number of entries per call, as on the control socket.
@@ -180,10 +193,10 @@ extension TaskQueue {
 
     /// Commits a staged batch, after stopping the running tasks that it changes.
     ///
-    /// - Returns: the outcome, and the tasks whose runs were ended for the commit.
+    /// - Returns: the outcome, the batch, and the tasks whose runs were ended for the commit.
     private func commit(
         _ stagedBatch: Int64, prune: Bool, dryRun: Bool, receipt: String?, by caller: Caller, now: Milliseconds
-    ) async throws(QueueError) -> (StagedBatchOutcome, stopped: Set<TaskID>) {
+    ) async throws(QueueError) -> (StagedBatchOutcome, batch: String?, stopped: Set<TaskID>) {
         let (store, settings) = (store, settings)
         let commit: @Sendable (_ dryRun: Bool) async -> Result<StagedBatchOutcome, StoreError> = { dryRun in
             do throws(StoreError) {
@@ -204,7 +217,7 @@ extension TaskQueue {
         let anyRuns = await onSharedThreads { await scheduler.runningCount(owner: caller.uid) > 0 }
         guard !dryRun, batch != nil, anyRuns else {
             let result = await commit(dryRun)
-            return (try await inStagedBatch { () async throws(StoreError) in try result.get() }, [])
+            return (try await inStagedBatch { () async throws(StoreError) in try result.get() }, batch, [])
         }
         // Running tasks that the staged batch changes are stopped first. A task that can no longer be stopped completes
         // with its old options, and its entry finds it completed.
@@ -219,7 +232,9 @@ extension TaskQueue {
             }
             return result
         }
-        return (try await inStagedBatch { () async throws(StoreError) in try result.get() }, Set(changing))
+        return (
+            try await inStagedBatch { () async throws(StoreError) in try result.get() }, batch, Set(changing)
+        )
     }
 
     /// Removes the part files of tasks that have moved to another directory.

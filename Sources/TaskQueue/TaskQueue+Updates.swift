@@ -57,7 +57,7 @@ extension TaskQueue {
     private func update(
         part ids: [TaskID], by changes: TaskChanges, for caller: Caller
     ) async throws(QueueError) -> [TaskID: UpdateOutcome] {
-        let (store, settings, now) = (store, settings, clock.now())
+        let (store, settings, logger, now) = (store, settings, logger, clock.now())
         let validate: TaskStore.Validation = { (asked, before, owner) throws(FieldError) in
             var admission = Admission(settings: settings, caller: caller, now: now)
             return try admission.readmit(asked, after: before, names: changes.isOfPath, owner: owner)
@@ -70,9 +70,11 @@ extension TaskQueue {
 
         let write: @Sendable ([TaskID]) async -> Result<[TaskID: UpdateOutcome], StoreError> = { ids in
             do throws(StoreError) {
-                return .success(
-                    try await store.update(
-                        ids, by: changes, owner: caller.scope, quota: settings.quota, now: now, validate: validate))
+                let outcomes = try await store.update(
+                    ids, by: changes, owner: caller.scope, quota: settings.quota, now: now, validate: validate)
+                let updated = outcomes.filter { $0.value == .updated }.keys
+                logger.log(CommandLog(.updated, "changed", updated).by(caller))
+                return .success(outcomes)
             } catch {
                 return .failure(error)
             }

@@ -7,7 +7,7 @@ package import Transfer
 /// The public interface of the queue. It adds, lists and changes tasks; the ``Scheduler`` executes them.
 package final class TaskQueue: Sendable {
     let store: TaskStore
-    private let logger: Logger
+    let logger: Logger
     let scheduler: Scheduler
     let clock: QueueClock
     let hub: EventHub
@@ -17,6 +17,7 @@ package final class TaskQueue: Sendable {
     let rateKeeper: BandwidthController
     private let housekeeper: Housekeeper
     private let webhooks: WebhookSenders
+    private let batchLog: BatchLog
     let leftoverParts: LeftoverParts
     /// The time before the first task of this process was added.
     private let beginning: Milliseconds
@@ -60,6 +61,8 @@ package final class TaskQueue: Sendable {
             [sessions] () throws(TransferError) in try sessions.makeForWebhooks()
         }
         self.webhooks = webhooks
+        let batchLog = BatchLog(store: store, clock: clock, logger: logger)
+        self.batchLog = batchLog
         let leftoverParts = LeftoverParts(store: store, settings: settings, clock: clock, logger: logger)
         self.leftoverParts = leftoverParts
         let scheduler = Scheduler(
@@ -72,6 +75,7 @@ package final class TaskQueue: Sendable {
                     await hub.notify()
                     await housekeeper.notify()
                     await webhooks.notify()
+                    await batchLog.notify()
                 }
             },
             downloadsEnded: { places in Task { await leftoverParts.enqueue(places) } })
@@ -135,6 +139,7 @@ package final class TaskQueue: Sendable {
         } catch {
             logger.error("cannot look for moved part files", metadata: ["error": "\(error)"])
         }
+        await batchLog.start()
         _ = await scheduler.settleDependencies()
         await scheduler.start()
         await housekeeper.start { [weak self] ids in
@@ -153,6 +158,7 @@ package final class TaskQueue: Sendable {
         async let webhooksEnd: Void = webhooks.stop()
         await scheduler.stop()
         await webhooksEnd
+        await batchLog.look()
     }
 
     // MARK: Webhooks
@@ -215,11 +221,22 @@ package final class TaskQueue: Sendable {
                 passedSources.remove(task.name)
             }
         }
+        let batch = specifications.first?.batch
+        logAdded(outcomes, batch: specifications.allSatisfy { $0.batch == batch } ? batch : nil, by: caller)
         await changed()
         let found = outcomes.filter { outcome in
             if case .existing = outcome { true } else { false }
         }
         return (outcomes.map(\.id), found.map(\.id))
+    }
+
+    private func logAdded(_ outcomes: [AddOutcome], batch: String?, by caller: Caller) {
+        guard logger.logLevel <= .info else { return }
+        let added: [TaskID] = outcomes.compactMap { if case .added(let id) = $0 { id } else { nil } }
+        var command = CommandLog(.added, "added", added).by(caller)
+        command.owner = caller.uid
+        command.batch = batch
+        logger.log(command)
     }
 
     /// Validates tasks.
@@ -287,7 +304,10 @@ package final class TaskQueue: Sendable {
             await hub.notify()
             await housekeeper.notify()
         }
-        Task { await webhooks.notify() }
+        Task {
+            await webhooks.notify()
+            await batchLog.notify()
+        }
     }
 
     // MARK: Queries

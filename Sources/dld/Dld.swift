@@ -128,7 +128,8 @@ struct Dld: AsyncParsableCommand {
             }
             return
         }
-        let logger = Self.makeLogger(environment)
+        defer { LogOutput.queue.flush() }
+        let logger = Logger(label: "dld") { _ in QueueLogHandler(LogOutput.queue) }
         let startup = Startup(
             planner: planner, queueFile: queue, exitsWhenDone: exitWhenDone,
             descriptorStore: DescriptorStore(inherited), logger: logger)
@@ -225,13 +226,6 @@ struct Dld: AsyncParsableCommand {
 
     // MARK: Setup
 
-    private static func makeLogger(_ environment: ProcessEnvironment) -> Logger {
-        let toJournal = environment.logsToJournal
-        return Logger(label: "dld") { _ in
-            toJournal ? JournalLogHandler() as any LogHandler : StandardErrorLogHandler()
-        }
-    }
-
     /// Limits the service group's own messages to warnings, as the others only serve debugging.
     private static func quiet(_ logger: Logger) -> Logger {
         var quiet = logger
@@ -249,6 +243,7 @@ struct Dld: AsyncParsableCommand {
     // MARK: Errors
 
     static func report(_ message: String) {
+        LogOutput.queue.flush()
         var line = "\(errorPrefix)dld: \(LogText.printable(message))\n"
         _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is no other place to report to
     }
@@ -259,6 +254,7 @@ struct Dld: AsyncParsableCommand {
     /// Prints why the daemon cannot start. A position, FILE:LINE:COLUMN, comes first, as editors expect it.
     static func report(_ failure: StartupFailure) {
         guard failure.isInFile else { return report(failure.message) }
+        LogOutput.queue.flush()
         var line = errorPrefix + LogText.printable(failure.message) + "\n"
         _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is no other place to report to
     }

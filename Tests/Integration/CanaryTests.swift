@@ -121,6 +121,27 @@ struct CanaryTests {
         #expect(try await holders(daemon) == [])
     }
 
+    @Test(
+        "A23: no secret is in a field of the journal",
+        .enabled(if: geteuid() == 0, "only root can stand in for the journal"))
+    func journal() async throws {
+        let server = try ScriptedServer([
+            "/a?sig=c4nary-signature": [.serve(Resource(size: 1_000))], "/a": [.status(403, body: "c4nary-answer")],
+            "/a-in": [.status(500, body: "c4nary-answer")],
+        ])
+        let journal = try JournalSubstitute()
+        let daemon = try DaemonProcess(
+            configuration: quickRetries, prefix: journal.prefix, environment: journal.environment)
+        try await daemon.start()
+        let ids = try await run("a", daemon, server)
+        #expect(try await daemon.terminate() == .exited(0))
+        for id in ids {
+            let story = try journal.story(of: id.rawValue)
+            #expect(story.contains { $0["URL"]?.first?.hasPrefix("http://127.0.0.1:") == true }, "\(story)")
+        }
+        #expect(!"\(try journal.entries())".contains(Self.canary))
+    }
+
     @Test("the secrets of a command line are hidden while dlctl runs, and reach the server")
     func commandLine() async throws {
         let word = Self.canary

@@ -123,6 +123,6 @@ struct UploadSourceTests {
             #expect(!waited.error.contains("s3cret") && waited.status == .exited(1))
         }
         #expect(!daemon.log.contains("s3cret"))
-        #expect(daemon.log.contains("a task did not complete"))
+        #expect(daemon.log.contains("task \(ids[4]) "))
     }
 }

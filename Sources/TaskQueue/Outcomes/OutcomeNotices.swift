@@ -10,12 +10,12 @@ struct OutcomeNotices {
 
     /// Records a conclusion.
     ///
-    /// - Returns: Whether its error is to be reported. An unavailable network is reported by ``networkIsAway()``, a
-    ///   disk problem once per task, and an exhausted quota once per owner.
+    /// - Returns: Whether its error is to be reported: an unavailable network once until a task completes, a disk
+    ///   problem once per task, and an exhausted quota once per owner.
     mutating func isNews(_ outcome: TaskConclusion, of record: TaskRecord) -> Bool {
         guard outcome.error != nil else { return false }
         return switch outcome.lifecycle.reason {
-        case .network: false
+        case .network: networkIsAway()
         case .quota: ownersAtQuota.insert(record.owner).inserted
         case .disk, .diskFull: outcome.error != record.error
         default: true
@@ -25,7 +25,7 @@ struct OutcomeNotices {
     /// Records that a task waits for the network.
     ///
     /// - Returns: Whether that is to be reported.
-    mutating func networkIsAway() -> Bool {
+    private mutating func networkIsAway() -> Bool {
         defer { isNetworkAway = true }
         return !isNetworkAway
     }

@@ -41,6 +41,7 @@ extension Scheduler {
         var generator = SystemRandomNumberGenerator()
         var changes: [TaskChange] = []
         var ids: [TaskID] = []
+        var entries: [TaskLogEntry] = []
         var checkpoints: [Task<Void, Never>] = []
         for ending in endings {
             releaseSlot(of: ending.id)
@@ -49,14 +50,18 @@ extension Scheduler {
             if ending.report.error == nil { notices.taskCompleted() }
             ids.append(ending.id)
             if let checkpoint = task.checkpoints.current { checkpoints.append(checkpoint) }
-            changes.append(recordedChange(for: task, ending, using: &generator))
+            changes.append(recordedChange(for: task, ending, &entries, using: &generator))
         }
         // Other tasks take the slots while the conclusions are written.
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
         let holds = chooser.drainHolds(offset: clock.now() - clock.monotonic())
         await starts.recording?.value
-        await write(starts.drain(for: ids) + changes, holds: holds, of: ids)
+        let begun = starts.drain(for: ids)
+        logStarts(begun, isBrief: true)
+        if await write(begun + changes, holds: holds, of: ids) {
+            for entry in entries { logger.log(entry) }
+        }
         var becomesReady = await settleDependencies()
         var places: Set<PartPlace> = []
         var madeRoom: Set<UInt32> = []
@@ -81,7 +86,8 @@ extension Scheduler {
     }
 
     private func recordedChange(
-        for task: RunningTask, _ ending: RunEnding, using generator: inout SystemRandomNumberGenerator
+        for task: RunningTask, _ ending: RunEnding, _ entries: inout [TaskLogEntry],
+        using generator: inout SystemRandomNumberGenerator
     ) -> TaskChange {
         let record = task.record
         let neverBegan = ending.neverBegan(hasRequest: task.request != nil)
@@ -98,43 +104,24 @@ extension Scheduler {
         guard let outcome = conclusion.conclude(report, order: task.lifecycle.order, using: &generator) else {
             return .checkpoint(record.id, progress)
         }
-        log(record, outcome)
-        if outcome.lifecycle.reason == .network { reportNetworkAway(record, outcome.error) }
+        if let entry = logEntry(for: task, outcome, report, path: ending.path) { entries.append(entry) }
+        if outcome.lifecycle.reason == .network { watchNetwork() }
         return .concluded(record.id, progress, outcome)
-    }
-
-    private func reportNetworkAway(_ record: TaskRecord, _ error: TaskFailure?) {
-        watchNetwork()
-        guard notices.networkIsAway() else { return }
-        logger.notice(
-            "tasks wait for the network", metadata: ["task": "\(record.id)", "message": "\(error?.message ?? "")"])
-    }
-
-    private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
-        let isNews = notices.isNews(outcome, of: record)
-        guard isNews || logger.logLevel <= .debug else { return }
-        var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.lifecycle.state.rawValue)"]
-        if let reason = outcome.lifecycle.reason { metadata["reason"] = "\(reason.rawValue)" }
-        if let error = outcome.error {
-            metadata["error"] = "\(error.code)"
-            metadata["message"] = "\(error.message)"
-            logger.log(level: isNews ? .notice : .debug, "a task did not complete", metadata: metadata)
-        } else {
-            logger.debug("a task ended", metadata: metadata)
-        }
     }
 
     /// Writes the results, and retries until it succeeds. A task's result must not be lost because a disk is full for a
     /// while.
-    private func write(_ changes: [TaskChange], holds: [HostHold], of ids: [TaskID]) async {
-        guard !changes.isEmpty else { return }
+    ///
+    /// - Returns: whether they are written; `false` where the store is closed.
+    private func write(_ changes: [TaskChange], holds: [HostHold], of ids: [TaskID]) async -> Bool {
+        guard !changes.isEmpty else { return true }
         var known: StoreError?
         while true {
             do throws(StoreError) {
                 try await store.write(changes, holds: holds, now: clock.now())
-                return
+                return true
             } catch {
-                if error == .closed { return }
+                if error == .closed { return false }
                 if error != known {
                     logger.error("cannot record the outcomes of tasks; trying again", metadata: ["error": "\(error)"])
                 }
@@ -151,7 +138,9 @@ extension Scheduler {
     /// - Returns: Whether anything changed.
     func settleDependencies() async -> Bool {
         do throws(StoreError) {
-            return try await store.settleDependencies(now: clock.now()) > 0
+            return try await store.settleDependencies(now: clock.now()) { [logger] ids, failure in
+                if let entry = CommandLog.failed(ids, failure) { logger.log(entry) }
+            } > 0
         } catch {
             scheduleRetry("cannot update the tasks that follow ended tasks", error)
             return false

@@ -92,6 +92,7 @@ extension Scheduler {
             await clock.sleep(StartRecords.delay)
             let changes = starts.drainScheduled()
             if changes.isEmpty { return }
+            logStarts(changes, isBrief: false)
             let earlier = starts.recording
             let recording = Task {
                 await earlier?.value

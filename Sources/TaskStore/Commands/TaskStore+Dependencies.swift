@@ -5,14 +5,27 @@ extension TaskStore {
     /// Makes tasks ready whose dependency has completed, and fails tasks whose dependency ended otherwise or was
     /// removed. Dependents of tasks that fail here are settled too.
     ///
+    /// - Parameter report: receives the tasks that failed in a commit, after it.
     /// - Returns: the number of changed tasks.
-    package func settleDependencies(now: Milliseconds) async throws(StoreError) -> Int {
+    package func settleDependencies(
+        now: Milliseconds, report: @Sendable ([TaskID], TaskFailure) -> Void = { _, _ in }
+    ) async throws(StoreError) -> Int {
         var total = 0
         while try read({ try $0.firstSettled() }) != nil {
-            total += try await inCommit { try $1.settleFirst(within: $0, now: now) }
+            let settled = try await inCommit { try $1.settleFirst(within: $0, now: now) }
+            total += settled.count
+            if let failure = settled.failure { report(settled.failed, failure) }
         }
         return total
     }
+}
+
+/// The dependents that a commit settled.
+private struct SettledDependents: Sendable {
+    /// The number of changed tasks.
+    var count = 0
+    var failed: [TaskID] = []
+    var failure: TaskFailure?
 }
 
 extension Database {
@@ -21,10 +34,9 @@ extension Database {
     }
 
     /// Settles the dependents of the first recorded task.
-    ///
-    /// - Returns: the number of changed tasks.
-    fileprivate func settleFirst(within limit: CommitLimit, now: Milliseconds) throws -> Int {
-        guard let first = try firstSettled() else { return 0 }
+    fileprivate func settleFirst(within limit: CommitLimit, now: Milliseconds) throws -> SettledDependents {
+        var settled = SettledDependents()
+        guard let first = try firstSettled() else { return settled }
         let state = try firstRow("SELECT state FROM task WHERE id = ?", [first]) { try $0.word(0) as TaskState }
         // The task may have been returned to the queue by a retry.
         let isOpen = state.map { !$0.isEnded } ?? false
@@ -36,23 +48,24 @@ extension Database {
                 SELECT id, owner, state, reason, not_before FROM task WHERE state = 'waiting' AND reason = 'dependency'
                     AND id IN (SELECT task_id FROM task_dependency WHERE after_task = ?) LIMIT ?
                 """, [first, limit.rows], TaskHead.init)
-        var (done, budget) = (0, CommitBudget(limit, in: self))
+        var budget = CommitBudget(limit, in: self)
         for head in waiting {
             if state == .completed {
                 try release(head.id, now: now)
             } else {
-                try fail(head, after: TaskID(first), state, now: now)
+                settled.failure = try fail(head, after: TaskID(first), state, now: now)
+                settled.failed.append(head.id)
             }
-            done += 1
+            settled.count += 1
             budget.spend()
             if budget.isSpent(in: self) { break }
         }
-        if done == waiting.count, done < limit.rows {
+        if settled.count == waiting.count, settled.count < limit.rows {
             try run("DELETE FROM settled_dependency WHERE after_task = ?", [first])
             // Paused dependents no longer need to wait either.
             if state == .completed { try run("DELETE FROM task_dependency WHERE after_task = ?", [first]) }
         }
-        return done
+        return settled
     }
 
     private func release(_ id: TaskID, now: Milliseconds) throws {
@@ -60,7 +73,9 @@ extension Database {
         try setLifecycle(of: id, to: TaskLifecycle(startAt: startAt, now: now))
     }
 
-    private func fail(_ head: TaskHead, after id: TaskID, _ state: TaskState?, now: Milliseconds) throws {
+    private func fail(
+        _ head: TaskHead, after id: TaskID, _ state: TaskState?, now: Milliseconds
+    ) throws -> TaskFailure {
         var head = head
         try head.lifecycle.apply(.abandon)
         let failure = TaskFailure(
@@ -72,6 +87,7 @@ extension Database {
             "UPDATE task SET finished_at = ?, error_code = ?, error_message = ? WHERE id = ?",
             [now, failure.code.rawValue, failure.message, head.id.rawValue])
         try journal(.failed, of: head, error: failure, at: now)
+        return failure
     }
 
     /// Sets or removes a task's dependency.

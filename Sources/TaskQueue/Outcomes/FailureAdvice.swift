@@ -1,0 +1,55 @@
+import TaskModel
+
+/// What a person can do about a task that failed.
+enum FailureAdvice {
+    /// The codes with which a task can fail, except HTTP statuses.
+    static let codes: [ErrorCode] = [
+        .dns, .connect, .tls, .timeout, .stalled, .truncated, .tooManyRedirects, .protocolNotAllowed,
+        .addressNotAllowed, .checksumMismatch, .checksumMissing, .dependency, .remoteChanged, .notResumable,
+        .nameConflict, .pathNotAllowed, .diskFull, .permissionDenied, .io, .partInUse, .sourceChanged, .sourceLost,
+        .tooLarge, .quota, .invalid, .internal,
+    ]
+
+    /// Returns the advice for an error code.
+    ///
+    /// - Parameter task: the id of the task, or the word in its place where the advice is for several tasks.
+    static func text(for code: ErrorCode, task: String) -> String {
+        let (set, retry) = ("dlctl set \(task)", "dlctl retry \(task)")
+        return switch code {
+        case .dns: "check the name of the host (\(set) --url URL), then: \(retry)"
+        case .connect, .timeout, .stalled, .truncated: "once the server answers: \(retry)"
+        case .tls: "have the certificate put right, or trust it (--cacert, hosts.trust), then: \(retry)"
+        case .tooManyRedirects, .protocolNotAllowed:
+            "give the URL of the file itself (\(set) --url URL), then: \(retry)"
+        case .addressNotAllowed: "have network.deny of the configuration changed, then: \(retry)"
+        case .checksumMismatch:
+            "compare the expected digest with the one that the source tells (\(set) --checksum ALGORITHM:HEX), then: "
+                + retry
+        case .checksumMissing: "give the digest (\(set) --checksum ALGORITHM:HEX), then: \(retry)"
+        case .dependency: "once that task has completed: \(retry)"
+        case .remoteChanged: "once the file on the server stays the same: \(retry)"
+        case .nameConflict: "give another name (\(set) --output NAME) or move the file that has it, then: \(retry)"
+        case .pathNotAllowed: "give another directory or name (\(set) --directory DIR --output NAME), then: \(retry)"
+        case .diskFull: "make room, then: \(retry)"
+        case .permissionDenied: "grant the access, then: \(retry)"
+        case .io: "see to the file or disk, then: \(retry)"
+        case .partInUse: "once the other process has ended: \(retry)"
+        case .sourceChanged: "to send the file as it is now: \(retry)"
+        case .sourceLost: "upload the file again"
+        case .tooLarge: "add the URL again with a larger --max-size, or where there is room for the file"
+        case .quota: "make room for the file, then: \(retry)"
+        case .invalid: "correct what is invalid (\(set)), then: \(retry)"
+        default: text(forStatus: code, set: set, retry: retry)
+        }
+    }
+
+    private static func text(forStatus code: ErrorCode, set: String, retry: String) -> String {
+        switch code.rawValue {
+        case "http-404", "http-410": "check the URL (\(set) --url URL), then: \(retry)"
+        case let word where word.hasPrefix("http-5") || word == "http-429": "once the server recovers: \(retry)"
+        case let word where word.hasPrefix("http-"):
+            "check the URL and the options of the request (\(set)), then: \(retry)"
+        default: "to try again: \(retry)"
+        }
+    }
+}

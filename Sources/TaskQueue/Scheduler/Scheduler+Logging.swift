@@ -1,0 +1,33 @@
+import Logging
+import TaskModel
+import TaskStore
+
+/// The log entries about runs.
+extension Scheduler {
+    private func log(of task: RunningTask) -> RunLog {
+        RunLog(record: task.record, host: task.work.host, now: clock.now(), utcOffset: clock.utcOffset)
+    }
+
+    /// Logs starts.
+    ///
+    /// - Parameter isBrief: Whether the runs have ended already.
+    func logStarts(_ starts: [TaskChange], isBrief: Bool) {
+        guard logger.logLevel <= RunLog.levelOfStart(isBrief: isBrief) else { return }
+        for case .started(let id, _) in starts {
+            guard let task = running[id] else { continue }
+            logger.log(log(of: task).started(isBrief: isBrief))
+        }
+    }
+
+    /// Returns the entry about the end of a run; `nil` where it is not logged. It is logged once the end is recorded.
+    func logEntry(
+        for task: RunningTask, _ outcome: TaskConclusion, _ report: RunOutcomePolicy.Report, path: String?
+    ) -> TaskLogEntry? {
+        let isNews = notices.isNews(outcome, of: task.record)
+        guard let level = RunLog.level(of: outcome, isNews: isNews), logger.logLevel <= level else { return nil }
+        let end = RunLog.End(
+            bytesDone: report.bytesDone, transferred: report.transferred,
+            duration: QueueClock.system.monotonic() - task.began, path: path, error: report.error)
+        return log(of: task).ended(outcome, end, isNews: isNews)
+    }
+}

@@ -1,0 +1,31 @@
+import TaskModel
+import Testing
+
+@testable import TaskQueue
+
+@Suite("What to do about a task that failed")
+struct FailureAdviceTests {
+    @Test("every code has advice of its own", arguments: FailureAdvice.codes)
+    func codes(code: ErrorCode) {
+        let advice = FailureAdvice.text(for: code, task: "42")
+        #expect(!advice.isEmpty)
+        if code != .internal, code != .notResumable {
+            #expect(advice != FailureAdvice.text(for: .internal, task: "42"))
+        }
+    }
+
+    @Test("every code that the engine's errors become is among them")
+    func engine() {
+        let own: Set<ErrorCode> = [.cannotStart, .databaseLost, .usage, .unknownTask, .wrongState]
+        #expect(own.isDisjoint(with: FailureAdvice.codes))
+        #expect(Set(FailureAdvice.codes).count == FailureAdvice.codes.count)
+    }
+
+    @Test("the advice on a status tells whose fault it is")
+    func statuses() {
+        func text(_ status: Int) -> String { FailureAdvice.text(for: .http(status), task: "42") }
+        #expect(text(404) == "check the URL (dlctl set 42 --url URL), then: dlctl retry 42")
+        #expect(text(503) == "once the server recovers: dlctl retry 42" && text(429) == text(503))
+        #expect(text(400).hasPrefix("check the URL and the options"))
+    }
+}
