@@ -229,7 +229,7 @@ endif
 # The Debian package, from debhelper.
 deb: release
 	@.ci/install-missing debhelper lintian dpkg-dev
-	@SWIFT='$(SWIFT)' packaging/build.sh .build-deb
+	@package=$$(packaging/build.sh .build-deb) && lintian --allow-root --fail-on error,warning "$$package" && echo "$$package"
 
 clean:
 	rm -rf .build .build-tsan .build-asan .build-fuzz .build-docs .build-consumer .build-deb

@@ -34,5 +34,10 @@ cp "$root/systemd/dld.tmpfiles.conf" "$work/dld/debian/dld.tmpfiles"
 cd "$work/dld"
 # The toolchain of Swift is not a package, so the declared build dependencies are not the whole truth.
 dpkg-buildpackage --build=binary --no-sign --no-check-builddeps >&2
+# A larger package means that the libraries are stored twice; see debian/rules.
+if [ "$(stat -c %s "$work"/dld_*.deb)" -gt $((30 << 20)) ]; then
+    echo 'error: the package is larger than 30 MiB' >&2
+    exit 1
+fi
 mv "$work"/dld_*.deb "$output/"
 ls -t "$output"/dld_*.deb | head -n 1

@@ -40,6 +40,7 @@ def main() -> int:
     parser.add_argument("--only", help="runs the tests whose names contain this word, after the installation")
     parser.add_argument("--keep", action="store_true", help="leaves the machine for inspection after a failure")
     parser.add_argument("--idle", type=float, default=60, help="the seconds in which an idle daemon is watched")
+    parser.add_argument("--verbose", action="store_true", help="prints the journal after each failure")
     options = parser.parse_args()
     reason = obstacle()
     if reason:
@@ -68,7 +69,7 @@ def main() -> int:
                 print(f"✘ {name}: {error}", flush=True)
                 if not isinstance(error, machine.Failure):
                     traceback.print_exc()
-                print(run.diagnosis(), flush=True)
+                print(run.diagnosis() if options.verbose else "", end="", flush=True)
                 if getattr(test, "is_needed", False):
                     break
             else:
