@@ -25,6 +25,7 @@ enum Schema {
         migrator.registerMigration("v13", foreignKeyChecks: .immediate, migrate: createWebhooks)
         migrator.registerMigration("v14", foreignKeyChecks: .immediate, migrate: createAttempts)
         migrator.registerMigration("v15", foreignKeyChecks: .immediate, migrate: boundWebhooks)
+        migrator.registerMigration("v16", foreignKeyChecks: .immediate, migrate: indexUploads)
         return migrator
     }
 
