@@ -13,6 +13,7 @@ let strict: [SwiftSetting] = [
 
 extension Target.Dependency {
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
+    static let coreMetrics = product(name: "CoreMetrics", package: "swift-metrics")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let deque = product(name: "DequeModule", package: "swift-collections")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
@@ -20,6 +21,7 @@ extension Target.Dependency {
     static let heap = product(name: "HeapModule", package: "swift-collections")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let logging = product(name: "Logging", package: "swift-log")
+    static let metricsTestKit = product(name: "MetricsTestKit", package: "swift-metrics")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
     static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
     static let serviceLifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -44,6 +46,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.0.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.4.0"),
@@ -74,11 +77,14 @@ let package = Package(
         // The queue.
         .target(name: "TaskModel", swiftSettings: strict),
         .target(name: "TaskFiles", dependencies: ["TaskModel", .yams], swiftSettings: strict),
-        .target(name: "TaskStore", dependencies: ["TaskModel", .grdb, .grdbSQLite], swiftSettings: strict),
+        .target(
+            name: "TaskStore", dependencies: ["TaskModel", .coreMetrics, .grdb, .grdbSQLite],
+            swiftSettings: strict),
         .target(
             name: "TaskQueue",
             dependencies: [
-                "CLinux", "TaskModel", "TaskFiles", "TaskStore", "Transfer", .crypto, .httpTypes, .logging,
+                "CLinux", "TaskModel", "TaskFiles", "TaskStore", "Transfer", .coreMetrics, .crypto, .httpTypes,
+                .logging,
             ],
             swiftSettings: strict),
 
@@ -87,8 +93,8 @@ let package = Package(
         .target(
             name: "ControlServer",
             dependencies: [
-                "CLinux", "CReceiver", "ControlProtocol", "Curl", "TaskModel", "TaskQueue", .nioCore, .nioPosix,
-                .logging,
+                "CLinux", "CReceiver", "ControlProtocol", "Curl", "TaskModel", "TaskQueue", .coreMetrics, .nioCore,
+                .nioPosix, .logging,
             ],
             swiftSettings: strict),
         .target(name: "ControlClient", dependencies: ["ControlProtocol", "CLinux"], swiftSettings: strict),
@@ -101,7 +107,7 @@ let package = Package(
             name: "dld",
             dependencies: [
                 "CDescriptors", "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel", "Transfer",
-                "ControlServer", "ControlProtocol", .argumentParser, .logging, .serviceLifecycle,
+                "ControlServer", "ControlProtocol", .argumentParser, .coreMetrics, .logging, .serviceLifecycle,
                 .unixSignals,
             ],
             swiftSettings: strict),
@@ -150,21 +156,26 @@ let package = Package(
             name: "TaskQueueTests",
             dependencies: [
                 "TaskQueue", "TaskStore", "TaskModel", "TaskFiles", "Transfer", "TestSupport", "dlctl", .argumentParser,
-                .grdb, .logging,
+                .grdb, .logging, .metricsTestKit,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "ControlProtocolTests", dependencies: ["ControlProtocol", "TaskModel"], swiftSettings: strict),
         .testTarget(
             name: "ControlServerTests",
-            dependencies: ["ControlServer", "ControlProtocol", "TaskModel", "TestSupport", .nioCore, .nioPosix],
+            dependencies: [
+                "ControlServer", "ControlProtocol", "TaskModel", "TestSupport", .coreMetrics, .metricsTestKit, .nioCore,
+                .nioPosix,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "ControlClientTests",
             dependencies: ["ControlClient", "ControlProtocol", "TaskModel", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "TerminalScreenTests", dependencies: ["TerminalScreen"], swiftSettings: strict),
         .testTarget(
-            name: "dldTests", dependencies: ["dld", "TaskQueue", "TestSupport", .logging], swiftSettings: strict),
+            name: "dldTests",
+            dependencies: ["dld", "ControlProtocol", "TaskQueue", "TestSupport", .coreMetrics, .logging],
+            swiftSettings: strict),
         .testTarget(
             name: "dlctlTests",
             dependencies: [

@@ -1,4 +1,5 @@
 import ControlProtocol
+import CoreMetrics
 import NIOCore
 import TaskQueue
 
@@ -162,7 +163,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         case .cancelLineDeadline: lineDeadline?.cancel()
         // Each deadline covers the data that was unread when it was set, so that a client that reads slowly but
         // steadily is kept.
-        case .startStallDeadline: stallDeadline = schedule(.stallDeadlinePassed, in: server.limits.stalled)
+        case .startStallDeadline: stallDeadline = startStallDeadline()
         case .cancelStallDeadline: stallDeadline?.cancel()
         case .cancelWaits: cancelWaits()
         case .abandon:
@@ -183,6 +184,13 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     private func schedule(_ event: ConnectionEvent, in time: Duration) -> Scheduled<Void>? {
         context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(time)) { self.handle(event) }
+    }
+
+    private func startStallDeadline() -> Scheduled<Void>? {
+        context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(server.limits.stalled)) { [self] in
+            if machine.isSubscribed, !machine.unread.isMarkTaken { server.metrics.subscribersDropped.increment() }
+            handle(.stallDeadlinePassed)
+        }
     }
 
     private func setReads(_ count: UInt) {

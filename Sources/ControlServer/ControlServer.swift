@@ -1,5 +1,6 @@
 import CLinux
 import ControlProtocol
+import CoreMetrics
 import Glibc
 package import Logging
 import NIOCore
@@ -45,6 +46,7 @@ package actor ControlServer {
     private let configuration: Configuration
     private let handler: any ControlHandler
     private let logger: Logger
+    private let metrics = ServerMetrics()
     private var wasStarted = false
     private var running: Running?
 
@@ -64,15 +66,19 @@ package actor ControlServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
         let heavyThreads = HeavyThreads()
-        let parts = try await eventLoop.submit { [configuration, handler] in
+        let parts = try await eventLoop.submit { [configuration, handler, metrics] in
             Self.shortenTimeSlice()
             let trimmer = HeapTrimmer(eventLoop: eventLoop) {
                 Task(executorPreference: heavyThreads) { Heap.release() }
             }
             let limits = configuration.limits
+            let table = ConnectionTable(limits: limits) { count in
+                trimmer.record(connections: count)
+                metrics.connections.set(count)
+            }
             let parts = ServerParts(
-                handler: handler, table: ConnectionTable(limits: limits) { trimmer.record(connections: $0) },
-                workload: Workload(limits: limits, trimmer: trimmer), heavyThreads: heavyThreads, limits: limits)
+                handler: handler, table: table, workload: Workload(limits: limits, trimmer: trimmer),
+                heavyThreads: heavyThreads, limits: limits, metrics: metrics)
             return NIOLoopBound(parts, eventLoop: eventLoop)
         }.get()
         let arrivals: ArrivalHandler.Announced

@@ -5,4 +5,5 @@ struct ServerParts {
     let workload: Workload
     let heavyThreads: HeavyThreads
     let limits: ConnectionLimits
+    let metrics: ServerMetrics
 }

@@ -1,5 +1,7 @@
 import ControlProtocol
+import CoreMetrics
 import FoundationEssentials
+import MetricsTestKit
 import Synchronization
 import TaskModel
 import Testing
@@ -161,23 +163,28 @@ struct EventStreamTests {
                 }, onCancel: { Task { await ended.open() } })
             return .success(EventSubscription(last: 9, events: events))
         })
-        try await withServer(handler, limits: { $0.stalled = .seconds(1) }) { _, path in
-            let stuck = try TestClient(connectingTo: path)
-            try await stuck.send(Self.subscribe + "\n")
-            let other = try TestClient(connectingTo: path)
-            #expect(try await other.ask(request(1)) == acknowledgement(1))
-            await ended.wait()
-            // The limit is what the kernel and the channel buffer. Without back-pressure a second is enough for many
-            // times as many events.
-            #expect(pulled.withLock { $0 } < 5000)
-            #expect(try await other.ask(request(2)) == acknowledgement(2))
-            #expect(try await stuck.line() == Self.subscribed)
-            var expected: Int64 = 1
-            while let line = try await stuck.line() {
-                try #require(try sequence(line) == expected)
-                expected += 1
+        let metrics = TestMetrics()
+        try await withMetricsFactory(metrics) {
+            try await withServer(handler, limits: { $0.stalled = .seconds(1) }) { _, path in
+                let stuck = try TestClient(connectingTo: path)
+                try await stuck.send(Self.subscribe + "\n")
+                let other = try TestClient(connectingTo: path)
+                #expect(try await other.ask(request(1)) == acknowledgement(1))
+                await ended.wait()
+                // The limit is what the kernel and the channel buffer. Without back-pressure a second is enough for many
+                // times as many events.
+                #expect(pulled.withLock { $0 } < 5000)
+                #expect(try await other.ask(request(2)) == acknowledgement(2))
+                #expect(metrics.counterTotal(label: "dld_subscribers_dropped_total") == 1)
+                #expect(try metrics.expectMeter("dld_connections").values.max() == 2)
+                #expect(try await stuck.line() == Self.subscribed)
+                var expected: Int64 = 1
+                while let line = try await stuck.line() {
+                    try #require(try sequence(line) == expected)
+                    expected += 1
+                }
+                #expect(expected > 1)
             }
-            #expect(expected > 1)
         }
     }
 }

@@ -44,6 +44,16 @@ final class RunningTask {
     /// The bytes received or sent over all runs.
     var bytesFetched: Int64 { record.bytesFetched + progress.transferredBytes }
 
+    /// The bytes of this run that metrics have counted.
+    private var countedBytes: Int64 = 0
+
+    /// Returns the bytes received or sent since the last call.
+    func takeUncountedBytes() -> Int64 {
+        let transferred = progress.transferredBytes
+        defer { countedBytes = max(countedBytes, transferred) }
+        return max(0, transferred.subtractingClamped(countedBytes))
+    }
+
     /// The attempts so far.
     var attempts: AttemptReport {
         AttemptReport(

@@ -54,7 +54,9 @@ extension Scheduler {
     private func writeCheckpoint(_ id: TaskID, _ task: RunningTask, _ request: DownloadRequest) async -> Bool {
         let resumeData: ResumeData?
         do throws(TransferError) {
+            let began = ContinuousClock.now
             resumeData = try await request.checkpoint()
+            if resumeData != nil { metrics.sync.record(since: began) }
         } catch {
             // After a failed fsync, cached data may be lost, so only bytes covered by an earlier fsync count. The run
             // is ended here, and the task restarts from those bytes.

@@ -94,6 +94,8 @@ extension Scheduler {
         var progress = ending.progress(of: task, neverBegan: neverBegan)
         if !neverBegan {
             progress.endedAttempts = task.attempts.attempts(endedAt: clock.now(), error: ending.failure)
+            metrics.ended(ending.report.attempts, progress.endedAttempts, of: record.specification.kind)
+            count(task)
         }
         task.lifecycle.set(.init(keptBytes: progress.bytesDone, neverBegan: neverBegan))
         let report = ending.report(of: task, bytesDone: progress.bytesDone)

@@ -29,11 +29,13 @@ extension Scheduler {
             if changes.hasFirstBytes { chooser.recordResponse(of: task.place) }
             if let isSilent = changes.silence { chooser.setSilent(isSilent, task.place) }
             if changes != .init() { hasRoom = true }
+            count(task)
             if task.checkpoints.isDue(now: now) { due.append((id, task.checkpoints.last)) }
         }
         checkpoints.set(due)
         beginDueCheckpoints()
         if hasRoom { fill() }
+        if !running.isEmpty { measureLoopLag() }
         heap.check(running: running.count)
         if running.isEmpty, !heap.isPending {
             tasks.tickerEnded()

@@ -77,6 +77,7 @@ extension Scheduler {
         }
         let now = clock.now()
         starts.add(record.id, at: now)
+        metrics.started(record, at: now)
         running.insert(
             RunningTask(
                 work: work, place: place, request: request, manager: manager,

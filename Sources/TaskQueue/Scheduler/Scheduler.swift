@@ -30,6 +30,8 @@ package actor Scheduler {
     var notices = OutcomeNotices()
     var heap = HeapReturn()
     var tasks = SchedulerTasks()
+    let metrics = QueueMetrics()
+    var isMeasuringLoopLag = false
     let reports = Mutex<[Report]>([])
 
     /// A report of the engine about a run, from one of the engine's threads.

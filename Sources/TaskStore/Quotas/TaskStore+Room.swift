@@ -35,6 +35,12 @@ struct DiskRoom: Equatable {
 }
 
 extension TaskStore {
+    /// The size of the write-ahead log in bytes; `nil` if it cannot be determined.
+    package var logSize: Int64? {
+        var status = stat()
+        return stat(directory + "/dld.db-wal", &status) == 0 ? Int64(status.st_size) : nil
+    }
+
     /// Checks whether something can be added.
     ///
     /// - Parameters:
@@ -45,8 +51,7 @@ extension TaskStore {
         guard var room = diskRoom() else { return }
         // Most disks have ample space, which makes further queries unnecessary.
         if room.isAmple(for: bytes) { return }
-        var status = stat()
-        if stat(directory + "/dld.db-wal", &status) == 0 { room.log = Int64(status.st_size) }
+        if let size = logSize { room.log = size }
         room.inDatabase =
             if let database { try translated { try database.freeBytes() } } else { try freeBytes() }
         try room.check(for: bytes)

@@ -1,3 +1,4 @@
+import CoreMetrics
 import GRDB
 import Synchronization
 
@@ -28,6 +29,7 @@ final class WriteQueue: Sendable {
     private let state = Mutex(State())
     /// Whether the writer connection syncs each commit. Accessed only on the connection's queue.
     private let syncs = Mutex(true)
+    private let commitTime = CoreMetrics.Timer(label: "dld_commit_seconds")
 
     init(pool: DatabasePool, watch: StoreWatch) {
         self.pool = pool
@@ -141,6 +143,7 @@ final class WriteQueue: Sendable {
             if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
             let budget = CommitBudget(in: database)
             try setSync(batch.contains(where: \.isLasting), in: database)
+            let began = ContinuousClock.now
             try database.beginTransaction(.immediate)
             var answers: [@Sendable () -> Void] = []
             answers.reserveCapacity(batch.count)
@@ -149,6 +152,7 @@ final class WriteQueue: Sendable {
                 if budget.isSpent(in: database) { break }
             }
             try database.commit()
+            commitTime.record(since: began)
             // Only this check after the commit ensures that the committed data is in a file that still has its path.
             if let refusal = watch.refusal(database) { return refuse(batch.prefix(answers.count), refusal) }
             for answer in answers { answer() }
