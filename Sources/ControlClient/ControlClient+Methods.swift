@@ -192,8 +192,11 @@ extension ControlClient {
     }
 
     /// Calls `daemon.status`.
-    public func status() throws(ClientError) -> DaemonStatus {
-        try call(.daemonStatus, NoParameters())
+    ///
+    /// - Parameter metrics: whether the result has the metrics as well, for administrators.
+    public func status(metrics: Bool = false) throws(ClientError) -> DaemonStatus {
+        metrics
+            ? try call(.daemonStatus, DaemonStatusParameters(metrics: true)) : try call(.daemonStatus, NoParameters())
     }
 
     /// Calls `daemon.limits`, which sets the rate limits of all tasks together until they are changed again. Without

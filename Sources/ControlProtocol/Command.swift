@@ -51,7 +51,7 @@ public enum Command: Sendable {
     case queueList
     case sourceReceive(SourceReceiveParameters)
     case sourceAttach(SourceAttachParameters)
-    case daemonStatus
+    case daemonStatus(DaemonStatusParameters)
     case daemonLimits(DaemonLimitsParameters)
     case daemonReload
     case daemonBackup

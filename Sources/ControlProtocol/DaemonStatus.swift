@@ -44,6 +44,8 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     /// The hosts on hold, at most a hundred: for administrators all of them, for other users those of their queued
     /// tasks. `null` from a daemon that does not report them.
     public var hosts: [HeldHost]?
+    /// The metrics; `null` unless an administrator asked for them.
+    public var metrics: Metrics?
 
     /// A pause of all transfers imposed by a window of the schedule.
     public struct SchedulePause: Codable, Sendable, Equatable {
@@ -144,7 +146,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
         lastEvent: Int64, internalFaults: Int = 0, schedulePause: SchedulePause? = nil, waiting: Waiting? = nil,
         storage: Storage? = nil, problems: [String]? = nil, webhooks: [Webhook]? = nil,
-        limits: Limits? = nil, disks: [Disk]? = nil, hosts: [HeldHost]? = nil
+        limits: Limits? = nil, disks: [Disk]? = nil, hosts: [HeldHost]? = nil, metrics: Metrics? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -166,11 +168,13 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         self.limits = limits
         self.disks = disks
         self.hosts = hosts
+        self.metrics = metrics
     }
 
     private enum CodingKeys: String, CodingKey {
         case version, pid, uptime, socket, stateDirectory, downloadDirectory, libcurl, tasks, downloadRate, uploadRate
         case lastEvent, internalFaults, schedulePause, waiting, storage, problems, webhooks, limits, disks, hosts
+        case metrics
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -196,5 +200,6 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         try container.encode(limits, forKey: .limits)
         try container.encode(disks, forKey: .disks)
         try container.encode(hosts, forKey: .hosts)
+        try container.encode(metrics, forKey: .metrics)
     }
 }

@@ -97,9 +97,7 @@ public struct IncomingRequest: Decodable, Sendable {
             return .queueList
         case .sourceReceive: return .sourceReceive(try parameters())
         case .sourceAttach: return .sourceAttach(try parameters())
-        case .daemonStatus:
-            _ = try parameters(or: NoParameters())
-            return .daemonStatus
+        case .daemonStatus: return .daemonStatus(try parameters(or: DaemonStatusParameters()))
         case .daemonLimits: return .daemonLimits(try parameters(or: DaemonLimitsParameters()))
         case .daemonReload:
             _ = try parameters(or: NoParameters())

@@ -16,11 +16,12 @@ extension MethodName {
         case .queueAbort: QueueAbortParameters.fields
         case .sourceReceive: SourceReceiveParameters.fields
         case .sourceAttach: SourceAttachParameters.fields
+        case .daemonStatus: DaemonStatusParameters.fields
         case .daemonLimits: DaemonLimitsParameters.fields
         case .backupRead: BackupReadParameters.fields
         case .eventsList: EventsListParameters.fields
         case .eventsSubscribe: EventsSubscribeParameters.fields
-        case .queueList, .daemonStatus, .daemonReload, .daemonBackup, .daemonShutdown, .rpcDiscover:
+        case .queueList, .daemonReload, .daemonBackup, .daemonShutdown, .rpcDiscover:
             NoParameters.fields
         }
     }

@@ -5,18 +5,25 @@ import TaskQueue
 /// `daemon.status`, which people and monitors ask for often.
 extension QueueHandler {
     package func resultAtHand(of command: Command, for peer: Peer) -> EncodedResult? {
-        guard case .daemonStatus = command else { return nil }
+        guard case .daemonStatus(let parameters) = command, parameters.metrics != true else { return nil }
         let (answer, isDueAnew) = statuses.answer(for: peer, change: queue.changes.value)
         if isDueAnew {
             Task {
                 // A failure is told to the next caller, who then finds no answer at hand.
-                do { _ = try await status(for: peer) } catch { statuses.forget(peer) }
+                do { _ = try await status(for: peer, parameters) } catch { statuses.forget(peer) }
             }
         }
         return answer
     }
 
-    func status(for peer: Peer) async throws -> EncodedResult {
+    func status(for peer: Peer, _ parameters: DaemonStatusParameters) async throws -> EncodedResult {
+        if parameters.metrics == true {
+            let caller = caller(peer)
+            var status = try await status(caller)
+            // Answers with metrics are not kept: they are long, and few ask for them.
+            if caller.isAdministrator { status.metrics = await metrics() }
+            return try EncodedResult(status)
+        }
         // The count is read first: what changes meanwhile makes the answer outdated.
         let change = queue.changes.value
         let answer = try EncodedResult(await status(caller(peer)))

@@ -12,6 +12,8 @@ package struct QueueHandler: ControlHandler {
     private let isAdministrator: @Sendable (Peer) -> Bool
     let description: @Sendable () -> DaemonDescription
     let problems: @Sendable () async -> [String]
+    /// Returns the metrics.
+    let metrics: @Sendable () async -> DaemonStatus.Metrics?
     private let reload: @Sendable () async -> Result<[String], ReloadRefusal>
     private let shutDown: @Sendable () -> Void
 
@@ -59,6 +61,7 @@ package struct QueueHandler: ControlHandler {
         queue: TaskQueue, descriptors: DescriptorQuota = .init(), isAdministrator: @escaping @Sendable (Peer) -> Bool,
         description: @escaping @Sendable () -> DaemonDescription,
         problems: @escaping @Sendable () async -> [String] = { [] },
+        metrics: @escaping @Sendable () async -> DaemonStatus.Metrics? = { nil },
         reload: @escaping @Sendable () async -> Result<[String], ReloadRefusal>,
         shutDown: @escaping @Sendable () -> Void
     ) {
@@ -67,6 +70,7 @@ package struct QueueHandler: ControlHandler {
         self.isAdministrator = isAdministrator
         self.description = description
         self.problems = problems
+        self.metrics = metrics
         self.reload = reload
         self.shutDown = shutDown
     }
@@ -209,7 +213,7 @@ package struct QueueHandler: ControlHandler {
             return Acknowledgement()
         case .sourceReceive:
             throw RPCError.invalidRequest("files must be passed on a connection of their own")
-        case .daemonStatus: return try await status(for: peer)
+        case .daemonStatus(let parameters): return try await status(for: peer, parameters)
         case .daemonLimits(let parameters): return try await limits(parameters, caller)
         case .daemonReload:
             try Self.require(caller, to: "reload the configuration")

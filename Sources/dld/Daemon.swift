@@ -19,6 +19,7 @@ struct Daemon: Service {
     private let access: CurrentAccess
     private let reloader: Reloader
     private let status = ServiceStatus()
+    private let metrics: MetricsReporter
     let store: TaskStore
     let queue: TaskQueue
     /// The limits on the open files that users pass.
@@ -35,7 +36,13 @@ struct Daemon: Service {
             store: store, settings: plan.queueSettings, session: plan.session, agent: plan.session.userAgent,
             logger: logger, descriptors: descriptors, keeper: descriptorStore)
         access = CurrentAccess(plan.access)
-        reloader = Reloader(planner: planner, plan: plan, queue: queue, access: access, status: status, logger: logger)
+        let file = MetricsFile(path: plan.configuration.metrics.textfile)
+        metrics = MetricsReporter(
+            queue: queue, registry: .shared, file: file, instance: planner.environment.instance?.description,
+            libcurl: Session.libraryVersion, logger: logger)
+        reloader = Reloader(
+            planner: planner, plan: plan, queue: queue, access: access, status: status, metricsFile: file,
+            logger: logger)
     }
 
     func run() async throws {
@@ -50,6 +57,7 @@ struct Daemon: Service {
         await reloader.startWatching()
         status.ready(.problems(problems))
         let reports = reportToServiceManager(server)
+        let metricsReports = Task { [metrics] in await metrics.run() }
         logger.info(
             "ready",
             metadata: [
@@ -65,6 +73,7 @@ struct Daemon: Service {
         await stopRequest.wait()
         reloads.cancel()
         reports?.cancel()
+        metricsReports.cancel()
         let extensions = Task { await ServiceReporter.extendStopTimeout() }
         defer { extensions.cancel() }
         ServiceManager.notify("STOPPING=1\nSTATUS=Saving the progress of running tasks")
@@ -73,6 +82,7 @@ struct Daemon: Service {
         await server.shutdown()
         await reloader.stopWatching()
         await queue.stop()
+        await metrics.finish()
         try store.close()
         logger.info("stopped")
     }
@@ -98,7 +108,7 @@ struct Daemon: Service {
                 .path(ListeningSocketPath(path: path, mode: socket.mode, group: socket.group, replacesStale: true)))
         }
         let started = QueueClock.system.monotonic()
-        let (plan, queue, reloader, stopRequest) = (plan, queue, reloader, stopRequest)
+        let (plan, queue, reloader, metrics, stopRequest) = (plan, queue, reloader, metrics, stopRequest)
         let handler = QueueHandler(
             queue: queue, descriptors: descriptors, isAdministrator: { access.rule.isAdministrator($0) },
             description: {
@@ -107,7 +117,8 @@ struct Daemon: Service {
                     socket: plan.socket ?? DaemonStatus.inheritedSocket, stateDirectory: plan.stateDirectory,
                     downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)
             },
-            problems: { await reloader.problems() }, reload: { await reloader.reload() },
+            problems: { await reloader.problems() }, metrics: { await metrics.metrics() },
+            reload: { await reloader.reload() },
             shutDown: { stopRequest.request() })
         var configuration = ControlServer.Configuration(sockets: sockets, authorize: { access.rule.mayConnect($0) })
         configuration.limits.fit(

@@ -2,6 +2,7 @@ import ArgumentParser
 import CDescriptors
 import ControlProtocol
 import ControlServer
+import CoreMetrics
 import Glibc
 import Logging
 import ServiceLifecycle
@@ -128,6 +129,7 @@ struct Dld: AsyncParsableCommand {
             }
             return
         }
+        MetricsSystem.bootstrap(MetricsRegistry.shared)
         defer { LogOutput.queue.flush() }
         let logger = Logger(label: "dld") { _ in QueueLogHandler(LogOutput.queue) }
         let startup = Startup(

@@ -26,6 +26,7 @@ struct PlannedPlaces: Sendable {
                 case .uploadRoot: .uploads
                 case .watch: .watch
                 case .certificates: .certificates
+                case .metrics: .metrics
                 }
             return Place(path: named.path, use: use, named: named)
         }

@@ -14,6 +14,7 @@ actor Reloader {
     private let queue: TaskQueue
     private let access: CurrentAccess
     private let status: ServiceStatus
+    private let metricsFile: MetricsFile
     private let logger: Logger
     private var plan: DaemonPlan
     private var watcher: DirectoryWatcher?
@@ -30,9 +31,10 @@ actor Reloader {
 
     init(
         planner: DaemonPlanner, plan: DaemonPlan, queue: TaskQueue, access: CurrentAccess, status: ServiceStatus,
-        logger: Logger
+        metricsFile: MetricsFile, logger: Logger
     ) {
         self.status = status
+        self.metricsFile = metricsFile
         self.planner = planner
         self.plan = plan
         self.queue = queue
@@ -82,6 +84,7 @@ actor Reloader {
         condition = .problems(warnings + unusable.map(\.problem.description))
         LogLevelSwitch.level = changed.logLevel
         access.rule = changed.access
+        metricsFile.path = changed.configuration.metrics.textfile
         var notes = warnings + unusable.map { $0.place.text($0.problem.description) }
         if changed.inheritedSockets.isEmpty, changed.isServedOtherwise(than: plan) {
             notes.append("control.socket, control.mode and control.group take effect when the daemon starts next")
@@ -109,11 +112,13 @@ actor Reloader {
 
     private func findProblems() async -> [String] {
         let places = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
+        // The problem with the directory says more.
+        let metricsProblem = places.contains { $0.place.use == .metrics } ? nil : metricsFile.problem
         return queue.storeProblems
             + (refusal.map { ["the new configuration is invalid; the previous one stays in effect: \($0)"] } ?? [])
             + plan.warnings + (await queue.layoutWarnings(plan.queueSettings)) + queueFileProblems
             + places.map { $0.place.text($0.problem.description) }
-            + (watcher?.problems ?? [])
+            + (metricsProblem.map { [$0] } ?? []) + (watcher?.problems ?? [])
     }
 
     /// Starts watching the directories that the configuration names, instead of those watched before.

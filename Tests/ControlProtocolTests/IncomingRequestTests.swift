@@ -171,13 +171,24 @@ struct IncomingRequestTests {
     func withoutParameters() throws {
         for params in [nil, "{}"] {
             guard case .queueList = try command("queue.list", params),
-                case .daemonStatus = try command("daemon.status", params),
                 case .daemonReload = try command("daemon.reload", params),
                 case .daemonShutdown = try command("daemon.shutdown", params)
             else {
                 Issue.record("another command")
                 return
             }
+        }
+        #expect(try error("daemon.reload", #"{"now":true}"#).data?.field == "now")
+    }
+
+    @Test("daemon.status, with metrics or without")
+    func status() throws {
+        for (params, metrics) in [(nil, nil), ("{}", nil), (#"{"metrics":true}"#, true)] as [(String?, Bool?)] {
+            guard case .daemonStatus(let parameters) = try command("daemon.status", params) else {
+                Issue.record("another command")
+                return
+            }
+            #expect(parameters.metrics == metrics)
         }
         #expect(try error("daemon.status", #"{"now":true}"#).data?.field == "now")
     }

@@ -54,7 +54,8 @@ struct ExampleFilesTests {
             ("schedule", ConfigurationKeys.window), ("queues", KeyTable([])), ("watch", ConfigurationKeys.watch),
             ("history", ConfigurationKeys.kept), ("events", ConfigurationKeys.kept),
             ("notify", ConfigurationKeys.webhook),
-            ("control", ConfigurationKeys.control), ("log", ConfigurationKeys.log),
+            ("control", ConfigurationKeys.control), ("metrics", ConfigurationKeys.metrics),
+            ("log", ConfigurationKeys.log),
         ]
         #expect(sections.map(\.0) == ConfigurationKeys.top.known)
         for (name, keys) in sections {

@@ -11,6 +11,7 @@ public struct JSONSchema: Sendable, Equatable {
     static let integer = JSONSchema(["type": "integer"])
     /// A number of bytes, of tasks or of events.
     static let count = JSONSchema(["type": "integer", "minimum": 0])
+    static let number = JSONSchema(["type": "number"])
     static let taskID = JSONSchema(["type": "integer", "description": "the id of a task"])
     static let milliseconds = JSONSchema(["type": "integer", "description": "milliseconds since 1970"])
     static let uid = JSONSchema(["type": "integer", "minimum": 0, "maximum": .integer(Int64(UInt32.max))])
@@ -38,6 +39,11 @@ public struct JSONSchema: Sendable, Equatable {
 
     static func either(_ schemas: JSONSchema...) -> JSONSchema {
         JSONSchema(["anyOf": .array(schemas.map(\.value))])
+    }
+
+    /// An object whose names are not known in advance.
+    static func map(of value: JSONSchema) -> JSONSchema {
+        JSONSchema(["type": "object", "additionalProperties": value.value])
     }
 
     /// A schema of ``SharedSchema``.

@@ -88,6 +88,9 @@ extension MethodName {
         ParameterField("limits", JSONSchema.result(limitFields).orNull, "the limits in force"),
         ParameterField("disks", JSONSchema.array(of: .result(diskFields)).orNull, "the disks of downloads"),
         ParameterField("hosts", JSONSchema.array(of: .result(heldHostFields)).orNull, "the hosts on hold"),
+        ParameterField(
+            "metrics", JSONSchema.result(metricFields).orNull,
+            "the metrics; null unless an administrator asks for them"),
     ]
 
     // MARK: Examples
@@ -139,6 +142,6 @@ extension MethodName {
             "connectionsPerTask": nil, "connectionsPerHost": 16,
         ],
         "disks": [["path": "/srv/downloads", "free": 128_849_018_880, "total": nil, "minimumFree": 268_435_456]],
-        "hosts": [],
+        "hosts": [], "metrics": nil,
     ]
 }

@@ -1,6 +1,6 @@
 import TaskModel
 
-// The limits, disks and hosts in the result of `daemon.status`.
+// The limits, disks, hosts and metrics in the result of `daemon.status`.
 extension MethodName {
     private static let windowFields = [
         ParameterField("days", .text, "the days"),
@@ -26,6 +26,23 @@ extension MethodName {
         ParameterField("free", JSONSchema.count.orNull, "the free bytes"),
         ParameterField("total", JSONSchema.count.orNull, "the size in bytes"),
         ParameterField("minimumFree", .count, "the bytes that downloads leave free"),
+    ]
+
+    private static let histogramFields = [
+        ParameterField("count", .count, "the number of measurements"),
+        ParameterField("sum", .number, "their sum in seconds"),
+        ParameterField(
+            "buckets",
+            .array(
+                of: .result([
+                    ParameterField("le", .number, "the upper bound in seconds"),
+                    ParameterField("count", .count, "the measurements up to the bound"),
+                ])), "the cumulative buckets"),
+    ]
+
+    static let metricFields = [
+        ParameterField("values", .map(of: .number), "counters and gauges by name with labels"),
+        ParameterField("histograms", .map(of: .result(histogramFields)), "distributions of times by name"),
     ]
 
     static let heldHostFields = [

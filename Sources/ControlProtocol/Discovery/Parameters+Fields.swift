@@ -98,6 +98,12 @@ extension SourceAttachParameters {
     ]
 }
 
+extension DaemonStatusParameters {
+    public static let fields: [ParameterField] = [
+        .optional("metrics", .boolean, "whether an administrator gets the metrics as well")
+    ]
+}
+
 extension DaemonLimitsParameters {
     public static let fields: [ParameterField] = [
         .optional(

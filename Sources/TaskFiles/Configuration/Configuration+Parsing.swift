@@ -51,6 +51,7 @@ extension Configuration {
         case "history": each(section, ConfigurationKeys.kept) { $0.readHistory($1) }
         case "events": each(section, ConfigurationKeys.kept) { $0.readEvents($1) }
         case "control": each(section, ConfigurationKeys.control) { $0.readControl($1) }
+        case "metrics": each(section, ConfigurationKeys.metrics) { $0.readMetrics($1) }
         default: each(section, ConfigurationKeys.log) { $0.log.level = $1.word() ?? .info }
         }
     }
@@ -119,6 +120,17 @@ extension Configuration {
         case "min-free": set(\.disk.minFree, value.size())
         default: disk.maxSize = value.size(from: 1)
         }
+    }
+
+    private mutating func readMetrics(_ value: YAMLValue) {
+        guard let path = value.absolutePath() else { return }
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), !path.hasSuffix("/") else {
+            return value.report("names a directory; name a file in it, such as \(path)dld.prom")
+        }
+        metrics.textfile = path
+        // The file is replaced, so its directory has to be writable.
+        let (directory, place) = (slash == path.startIndex ? "/" : String(path[..<slash]), value.place)
+        places.append(Place(path: directory, use: .metrics, file: place.file, position: place.position))
     }
 
     private mutating func readNetwork(_ value: YAMLValue) {

@@ -25,6 +25,7 @@ package struct Configuration: Sendable, Equatable {
     /// The receivers of events by HTTP; no two entries have the same URL and batch.
     package var notify: [Webhook] = []
     package var control = Control()
+    package var metrics = Metrics()
     package var log = Log()
 
     /// The directories and the certificate file that the configuration names, in the file's order.
@@ -40,6 +41,8 @@ package struct Configuration: Sendable, Equatable {
             case downloadDirectory, downloadRoot, uploadRoot, watch
             /// A file to read, not a directory.
             case certificates
+            /// The directory of the text file of metrics.
+            case metrics
         }
 
         /// The absolute path.
@@ -216,6 +219,11 @@ package struct Configuration: Sendable, Equatable {
         package var group: String?
         /// The group whose members may act on the tasks of all owners.
         package var adminGroup: String?
+    }
+
+    package struct Metrics: Sendable, Equatable {
+        /// The absolute path of the text file for node_exporter; `nil` for none.
+        package var textfile: String?
     }
 
     package struct Log: Sendable, Equatable {

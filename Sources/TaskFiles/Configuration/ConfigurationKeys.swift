@@ -3,9 +3,8 @@ enum ConfigurationKeys {
     static let top = KeyTable(
         [
             "downloads", "uploads", "limits", "retry", "timeouts", "disk", "tls", "network", "hosts", "schedule",
-            "queues", "watch", "history", "events", "notify", "control", "log",
-        ],
-        notCarriedOut: ["metrics"])
+            "queues", "watch", "history", "events", "notify", "control", "metrics", "log",
+        ])
     static let downloads = KeyTable(["directory", "roots", "on-conflict", "layout"])
     static let uploads = KeyTable(["roots"])
     static let limits = KeyTable(
@@ -26,5 +25,6 @@ enum ConfigurationKeys {
     static let watch = KeyTable(["directory", "defaults"])
     static let webhook = KeyTable(["url", "on", "batch", "headers", "secret"])
     static let control = KeyTable(["socket", "mode", "group", "admin-group"])
+    static let metrics = KeyTable(["textfile"])
     static let log = KeyTable(["level"])
 }

@@ -11,6 +11,8 @@ package enum PlaceUse: Sendable, Equatable {
     case uploads
     /// A file of certificates.
     case certificates
+    /// The directory in which the text file of metrics is replaced.
+    case metrics
 
     /// Whether the place is only read.
     package var isOfReading: Bool { self == .uploads || self == .certificates }
@@ -19,6 +21,7 @@ package enum PlaceUse: Sendable, Equatable {
         switch self {
         case .downloads: W_OK | X_OK
         case .watch: R_OK | W_OK | X_OK
+        case .metrics: W_OK | X_OK
         case .uploads: X_OK
         case .certificates: R_OK
         }
@@ -104,7 +107,7 @@ package struct PlaceInspector: Sendable, Equatable {
     private func problem(accessing path: String, _ error: Int32, _ use: PlaceUse) -> PlaceProblem {
         let deed =
             switch use {
-            case .downloads: "written to"
+            case .downloads, .metrics: "written to"
             case .watch: "read and written to"
             case .uploads: "searched"
             case .certificates: "read"

@@ -10,6 +10,7 @@ struct Status: DaemonCommand {
             EXAMPLES:
               dlctl status
               dlctl status --json | jq .tasks.active
+              dlctl status --json | jq .metrics.values.dld_downloaded_bytes_total
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -17,7 +18,7 @@ struct Status: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {
-        let status = try context.connect().status()
+        let status = try context.connect().status(metrics: context.json)
         if context.json {
             context.output.json(status)
         } else {

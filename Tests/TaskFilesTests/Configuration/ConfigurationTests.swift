@@ -51,6 +51,7 @@ struct ConfigurationTests {
             "  '*.example.org': {http-version: auto}",
             "  \"[::1]:8080\": {http-version: 1.1}", "  localhost:443:", "    http-version: '3'", "  h: {}",
             "control: {socket: /run/x.sock, mode: 0640, group: dld, admin-group: 27}",
+            "metrics: {textfile: /var/lib/m/dld.prom}",
             "log: {level: debug}",
         ]
         var expected = Configuration()
@@ -86,11 +87,12 @@ struct ConfigurationTests {
         expected.control.mode = 0o640
         expected.control.group = "dld"
         expected.control.adminGroup = "27"
+        expected.metrics.textfile = "/var/lib/m/dld.prom"
         expected.log.level = .debug
         expected.places = [
             .init(path: "/srv/d", use: .downloadDirectory), .init(path: "/srv/d", use: .downloadRoot),
             .init(path: "/srv/e f", use: .downloadRoot), .init(path: "/srv/u", use: .uploadRoot),
-            .init(path: "/etc/ca.pem", use: .certificates),
+            .init(path: "/etc/ca.pem", use: .certificates), .init(path: "/var/lib/m", use: .metrics),
         ]
         #expect(try Configuration(parsing: lines.joined(separator: lineEnd), file: "f") == expected)
     }
@@ -131,7 +133,6 @@ struct ConfigurationTests {
     @Test(
         "a key of the contract that nothing carries out is refused by name",
         arguments: [
-            ("metrics: {}", 1),
             ("hosts: {h: {headers: []}}", 13),
             ("hosts: {h: {credential: x}}", 13), ("hosts: {h: {owners: []}}", 13),
             ("hosts: {h: {trust: default}}", 13),
@@ -140,6 +141,24 @@ struct ConfigurationTests {
         let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
         #expect(error?.column == column)
         #expect(error?.message.hasSuffix("is not supported by this version; remove it") == true)
+    }
+
+    @Test("a text file of metrics is a file with an absolute path, whose directory is a place")
+    func metrics() throws {
+        let configuration = try Configuration(parsing: "metrics:\n  textfile: /m.prom\n", file: "f")
+        #expect(
+            configuration.metrics.textfile == "/m.prom" && configuration.places == [.init(path: "/", use: .metrics)])
+        #expect(
+            configuration.places.first?.error("is wrong").description == "f:2:13: is wrong")
+        for (path, fault) in [
+            ("m.prom", "is a relative path"),
+            ("/var/m/", "names a directory; name a file in it, such as /var/m/dld.prom"),
+        ] {
+            let error = #expect(throws: FileError.self) {
+                try Configuration(parsing: "metrics: {textfile: \(path)}", file: "f")
+            }
+            #expect(error?.message.contains(fault) == true, "\(String(describing: error))")
+        }
     }
 
     @Test("requests per second may be a decimal, and a URL's scheme stands for its port")
