@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("package", type=pathlib.Path)
     parser.add_argument("--previous", type=pathlib.Path, help="the package from which an upgrade is tried; by default "
                         "that of an earlier version that passed")
-    parser.add_argument("--only", help="runs the tests whose names contain this word, after the installation")
+    parser.add_argument("--only", help="runs the tests whose names contain one of these words, after the installation")
     parser.add_argument("--keep", action="store_true", help="leaves the machine for inspection after a failure")
     parser.add_argument("--idle", type=float, default=60, help="the seconds in which an idle daemon is watched")
     parser.add_argument("--verbose", action="store_true", help="prints the journal after each failure")
@@ -59,7 +59,8 @@ def main() -> int:
             return 0
         run = scenarios.Scenarios(box, options.package, previous, options.idle)
         for name, test in run.all():
-            if options.only and options.only not in name and not getattr(test, "is_needed", False):
+            words = (options.only or "").split(",")
+            if options.only and not any(word in name for word in words) and not getattr(test, "is_needed", False):
                 continue
             start = time.monotonic()
             try:
