@@ -49,6 +49,8 @@ struct TaskChooser {
     private(set) var unreadable: Set<TaskID> = []
     /// Whether something may have changed since the ready tasks were read.
     private var isStale = true
+    /// The number of calls of ``invalidate()``.
+    private(set) var invalidations: UInt64 = 0
     /// The position at which the next read of groups continues, where there are more than are considered together.
     private var nextOwner: UInt32?
     private var nextGroup: [UInt32: Int64] = [:]
@@ -69,6 +71,7 @@ struct TaskChooser {
 
     /// Discards the cached data after a task became ready, ceased to be ready, or was changed.
     mutating func invalidate() {
+        invalidations &+= 1
         isStale = true
         works.removeAll(keepingCapacity: true)
     }

@@ -58,6 +58,7 @@ extension Scheduler {
         let holds = chooser.drainHolds(offset: clock.now() - clock.monotonic())
         await starts.recording?.value
         let begun = starts.drain(for: ids)
+        let invalidations = chooser.invalidations
         logStarts(begun, isBrief: true)
         if await write(begun + changes, holds: holds, of: ids) {
             for entry in entries { logger.log(entry) }
@@ -79,7 +80,8 @@ extension Scheduler {
         heap.tasksEnded(ids.count, running: running.count)
         eventsWritten()
         if !places.isEmpty { downloadsEnded(places) }
-        if becomesReady { chooser.invalidate() }
+        // A task that became ready again while its run was still in the table was left out of the tasks read.
+        if becomesReady || chooser.invalidations != invalidations { chooser.invalidate() }
         if allowances.limit != nil, !madeRoom.isEmpty { await settleQuotas(of: madeRoom, all: false) }
         fill()
         setAlarm()
