@@ -140,6 +140,20 @@ struct FailureTests {
         #expect(daemon.isRunning)
     }
 
+    @Test("a retry that is due before the failure is recorded in full is not forgotten")
+    func immediateRetries() async throws {
+        let paths = (0..<12).map { "/\($0)" }
+        let failures = Array(repeating: ScriptedAnswer.status(503), count: 40)
+        let server = try ScriptedServer(
+            Dictionary(uniqueKeysWithValues: paths.map { ($0, failures + [.serve(Resource(size: 10))]) }))
+        let daemon = try await DaemonProcess.started("retry: {attempts: 60, base-delay: 1ms, max-delay: 2ms}\n")
+        // Writes for other tasks lie between the record of a failure and the end of its run.
+        for path in paths { _ = try await daemon.add(server.url(path)) }
+        try await eventually(that: "all tasks complete", within: .seconds(45)) {
+            try daemon.tasks().allSatisfy { $0.state == .completed }
+        }
+    }
+
     @Test(
         "a full disk leaves the task waiting while another place takes its files, and it goes on when there is room",
         .enabled(if: isRoot, "a tmpfs can be mounted by root alone"), arguments: [true, false])
