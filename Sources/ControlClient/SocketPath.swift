@@ -30,7 +30,9 @@ public enum SocketPath {
 
     /// Returns the socket path of the user's own daemon, or `nil` if the environment names no directory for it.
     ///
-    /// - Parameter instance: the instance of the daemon; `nil` for the one without a name.
+    /// - Parameters:
+    ///   - instance: the instance of the daemon; `nil` for the one without a name.
+    ///   - environment: the environment of the process.
     public static func user(_ instance: InstanceName? = nil, environment: [String: String]) -> String? {
         // A relative XDG_RUNTIME_DIR must be ignored (XDG Base Directory Specification).
         guard let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") else { return nil }

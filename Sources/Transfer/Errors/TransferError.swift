@@ -164,7 +164,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         return caused
     }
 
-    /// Compares all properties except ``underlying``, ``origin`` and ``libcurlCode``.
+    /// Compares all properties except ``underlying``, ``origin`` and the code of libcurl.
     public static func == (left: TransferError, right: TransferError) -> Bool {
         left.code == right.code && left.message == right.message && left.httpStatus == right.httpStatus
             && left.retryAfter == right.retryAfter && left.systemError == right.systemError
