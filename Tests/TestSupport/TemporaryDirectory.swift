@@ -1,5 +1,5 @@
 import FoundationEssentials
-package import Glibc
+import Glibc
 
 /// A directory for one test, removed with its contents when the last reference is released.
 package final class TemporaryDirectory: Sendable {
@@ -11,7 +11,7 @@ package final class TemporaryDirectory: Sendable {
     /// - Parameters:
     ///   - mode: the permissions; 0700 unless another user needs access to the contents.
     ///   - isFast: whether to create it in memory (/dev/shm) if possible, for a very large number of files.
-    package init(mode: mode_t = 0o700, isFast: Bool = false) throws {
+    package init(mode: UInt32 = 0o700, isFast: Bool = false) throws {
         let usual = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
         let place = isFast && access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : usual
         var template = Array("\(place)/dld-test-XXXXXX".utf8CString)
@@ -57,7 +57,8 @@ package struct SystemError: Error, CustomStringConvertible {
     package let what: String
     package let number: Int32
 
-    package init(_ what: String, number: Int32 = errno) {
+    package init(_ what: String, number: Int32? = nil) {
+        let number = number ?? errno
         self.what = what
         self.number = number
     }
