@@ -3,8 +3,8 @@ import Synchronization
 
 /// The messages that wait to be written to the log.
 ///
-/// One thread writes them in their order, so that a slow log holds nobody up. Messages beyond a limit are lost; their
-/// number is logged as soon as there is room again. Without messages nothing runs.
+/// A thread of the queue writes them in their order, so that a slow log holds nobody up. Messages beyond a limit are
+/// lost; their number is logged as soon as there is room again. Without messages nothing runs.
 final class LogQueue: Sendable {
     /// The maximum number of messages that wait.
     static let limit = 8_192

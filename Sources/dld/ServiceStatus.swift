@@ -3,7 +3,7 @@ import TaskModel
 
 /// The status text of the daemon that `systemctl status` shows (sd_notify(3), `STATUS=`).
 final class ServiceStatus: Sendable {
-    /// What needs an administrator.
+    /// The problems that need an administrator.
     enum Condition: Sendable {
         case good
         /// The problems, a line for each.

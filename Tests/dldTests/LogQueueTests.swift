@@ -16,6 +16,19 @@ struct LogQueueTests {
 
     private static func message(_ text: String) -> LogMessage { LogMessage(level: .info, text: text) }
 
+    /// Returns a queue whose log has taken the first message and waits for its permission to write.
+    private static func blocked() async throws -> (Log, LogQueue) {
+        let log = Log()
+        let queue = LogQueue { message in
+            log.isWriting.signal()
+            log.mayWrite.wait()
+            log.texts.withLock { $0.append(message.text) }
+        }
+        queue.add(Self.message("first"))
+        try await onThread { log.isWriting.wait() }
+        return (log, queue)
+    }
+
     @Test("messages are written in their order before a flush returns")
     func order() async throws {
         let log = Log()
@@ -27,14 +40,7 @@ struct LogQueueTests {
 
     @Test("a log that takes nothing holds nobody up, and the number of lost messages is logged once it does")
     func lost() async throws {
-        let log = Log()
-        let queue = LogQueue { message in
-            log.isWriting.signal()
-            log.mayWrite.wait()
-            log.texts.withLock { $0.append(message.text) }
-        }
-        queue.add(Self.message("first"))
-        try await onThread { log.isWriting.wait() }
+        let (log, queue) = try await Self.blocked()
         for number in 0..<LogQueue.limit + 10 { queue.add(Self.message("\(number)")) }
         let isWritten = try await onThread { queue.flush(within: 0) }
         #expect(!isWritten)
@@ -47,14 +53,7 @@ struct LogQueueTests {
 
     @Test("large messages count by their size")
     func large() async throws {
-        let log = Log()
-        let queue = LogQueue { message in
-            log.isWriting.signal()
-            log.mayWrite.wait()
-            log.texts.withLock { $0.append(message.text) }
-        }
-        queue.add(Self.message("first"))
-        try await onThread { log.isWriting.wait() }
+        let (log, queue) = try await Self.blocked()
         let text = String(repeating: "x", count: LogQueue.byteLimit / 4)
         for _ in 0..<4 { queue.add(Self.message(text)) }
         for _ in 0..<5 { log.mayWrite.signal() }

@@ -3,13 +3,13 @@ import TaskModel
 
 /// The log entry about a command, or another change from outside, on one task or several.
 ///
-/// One entry tells of all tasks of a commit. It lists the ids of the first ones.
+/// An entry covers all tasks of a commit and lists the ids of the first ones.
 struct CommandLog {
     /// The maximum number of tasks that an entry lists. The journal takes entries of at most 1,024 fields.
     static let listed = 256
 
     let kind: TaskLogKind
-    /// What was done to the tasks, as a past participle.
+    /// The change of the tasks, as a past participle.
     let deed: String
     /// The number of tasks.
     let count: Int

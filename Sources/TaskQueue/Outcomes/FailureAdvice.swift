@@ -1,6 +1,6 @@
 import TaskModel
 
-/// What a person can do about a task that failed.
+/// The advice for a person about a task that failed.
 enum FailureAdvice {
     /// The codes with which a task can fail, except HTTP statuses.
     static let codes: [ErrorCode] = [

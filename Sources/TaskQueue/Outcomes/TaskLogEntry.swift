@@ -5,7 +5,7 @@ import TaskModel
 struct TaskLogEntry: Sendable, Equatable {
     var kind: TaskLogKind
     var level: Logger.Level
-    /// One line for a human reader.
+    /// The line for a human reader.
     var text: String
     var metadata: Logger.Metadata
 

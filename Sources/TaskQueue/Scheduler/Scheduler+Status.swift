@@ -122,10 +122,10 @@ extension Scheduler {
         }
     }
 
-    /// Returns the total throughput of all running tasks, in bytes per second.
     /// Does nothing: a call returns once the scheduler has finished its present work.
     func turn() {}
 
+    /// Returns the total throughput of all running tasks, in bytes per second.
     func rates() -> (download: Int64, upload: Int64) {
         running.rates(now: clock.monotonic())
     }
