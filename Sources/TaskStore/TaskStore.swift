@@ -1,5 +1,6 @@
 import GRDB
 import Glibc
+import Synchronization
 package import TaskModel
 
 /// The tasks, their secrets and the journal of events, in the SQLite database `dld.db`.
@@ -23,6 +24,12 @@ package final class TaskStore: Sendable {
     /// Messages for the administrator about the opening of the store.
     package let notes: [String]
 
+    /// A message for the administrator about an update of the schema; `nil` if there was none.
+    package let updateNote: String?
+
+    /// The time at which the copy from before the last update of the schema is to be removed; `nil` if there is none.
+    let schemaCopyExpiry: Mutex<Milliseconds?>
+
     private let watch: StoreWatch
     let backups: BackupMaker
     let pool: DatabasePool
@@ -30,15 +37,20 @@ package final class TaskStore: Sendable {
 
     /// Opens the database in `directory`, creates it there if needed (mode 0600), and migrates its schema.
     ///
-    /// - Parameter report: called with a message when the paths of the database no longer refer to the open files and
-    ///   the store rejects changes.
-    /// - Throws: among others ``StoreError/newer(path:schema:)`` and ``StoreError/notADatabase(path:)``, in which case
+    /// Before an existing database's schema is updated, a copy of it is made (``SchemaCopy``).
+    ///
+    /// - Parameters:
+    ///   - version: the program's version, which an earlier program names when it refuses the database.
+    ///   - report: called with a message when the paths of the database no longer refer to the open files and the store
+    ///     rejects changes.
+    /// - Throws: among others ``StoreError/newer(path:schema:version:)`` and ``StoreError/notADatabase(path:)``, in which case
     ///   the file is not modified.
     package init(
-        directory: String, report: @escaping @Sendable (String) -> Void = { _ in }
+        directory: String, version: String? = nil, report: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(StoreError) {
         self.directory = directory
         backups = BackupMaker(directory: directory)
+        let schemaCopy = SchemaCopy(directory: directory)
         BackupMaker.removeDraft(in: directory)
         notes = try RescuedStore.recover(in: directory)
         let file = StoreFile(directory: directory)
@@ -57,6 +69,7 @@ package final class TaskStore: Sendable {
                 // size. If kept in files, such journals would be created and deleted hundreds of times per second.
                 try database.execute(sql: "PRAGMA temp_store = MEMORY")
             }
+            updateNote = try schemaCopy.make(of: pool, room: DiskRoom(of: directory))
             try Schema.migrator.migrate(pool)
             (identity, journal, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
                 // A set that was begun before the last end of the daemon can no longer be committed.
@@ -67,11 +80,12 @@ package final class TaskStore: Sendable {
                 }
                 return (identity, try JournalIdentity(database), TaskID(try database.newestNumber(in: "task")))
             }
-            try Self.markOpening(of: pool)
+            try Self.markOpening(of: pool, version: version)
             watch = StoreWatch(directory: directory, names: try StoreNames(path: file.path), report: report)
         } catch {
             throw StoreError(error, path: file.path)
         }
+        schemaCopyExpiry = Mutex(schemaCopy.expiry())
         writes = WriteQueue(pool: pool, watch: watch)
     }
 
@@ -79,10 +93,11 @@ package final class TaskStore: Sendable {
     /// be newer if the database has not been opened since the opening that the copy was made from.
     ///
     /// A full disk does not prevent the store from being opened.
-    private static func markOpening(of pool: DatabasePool) throws {
+    private static func markOpening(of pool: DatabasePool, version: String?) throws {
         do {
             try pool.writeWithoutTransaction { database in
                 try database.setMeta("opening", to: .random(in: 1...Int64.max))
+                if let version { try database.setMetaText("version", to: version) }
                 _ = try database.checkpoint(.passive)
             }
         } catch {

@@ -31,7 +31,9 @@ struct Daemon: Service {
         self.plan = plan
         self.logger = logger
         stopRequest = StopRequest()
-        store = try TaskStore(directory: plan.stateDirectory) { logger.critical("\($0)") }
+        store = try TaskStore(directory: plan.stateDirectory, version: ProductVersion.version) {
+            logger.critical("\($0)")
+        }
         queue = try TaskQueue(
             store: store, settings: plan.queueSettings, session: plan.session, agent: plan.session.userAgent,
             logger: logger, descriptors: descriptors, keeper: descriptorStore)
@@ -48,6 +50,7 @@ struct Daemon: Service {
     func run() async throws {
         let warnings = plan.warnings + store.notes + (await queue.layoutWarnings(plan.queueSettings))
         for warning in warnings { logger.warning("\(warning)") }
+        if let note = store.updateNote { logger.notice("\(note)") }
         let unusable = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         for (place, problem) in unusable { logger.warning("\(place.text(problem.description))") }
         let problems = warnings + unusable.map(\.problem.description)

@@ -85,6 +85,14 @@ struct SchemaStepTests {
         #expect(rows.output == "ok\n" + Self.expected(count), "\(context): \(rows.error)")
     }
 
+    /// Checks that the database from before the update is complete.
+    private func expectCopy(of schema: String, _ daemon: DaemonProcess, _ context: String) async throws {
+        let sql = "PRAGMA integrity_check; SELECT max(CAST(substr(identifier, 2) AS INTEGER)) FROM grdb_migrations;"
+        let copy = "\(daemon.stateDirectory)/dld.db.schema-\(schema)"
+        let rows = try await run(["sqlite3", copy, sql + Self.census])
+        #expect(rows.output == "ok\n\(schema.dropFirst())\n" + Self.expected(Self.count), "\(context): \(rows.error)")
+    }
+
     private struct Status: Decodable { var tasks: [String: Int] }
     private struct Listed: Decodable { var id: Int }
 
@@ -106,6 +114,9 @@ struct SchemaStepTests {
         Cut(schema: "v9", call: "pwrite64", file: "dld.db-wal", occurrence: 40),
         Cut(schema: "v9", call: "fdatasync", file: "dld.db-wal", occurrence: 1),
         Cut(schema: "v10", call: "fdatasync", file: "dld.db-wal", occurrence: 1),
+        Cut(schema: "v15", call: "fdatasync", file: "dld.db-wal", occurrence: 1),
+        Cut(schema: "v1", call: "pwrite64", file: "dld.db.copying-schema", occurrence: 20),
+        Cut(schema: "v10", call: "rename", file: "dld.db.copying-schema", occurrence: 1),
     ]
 
     private static let kinds: [(call: String, file: String, occurrences: StrideTo<Int>)] = [
@@ -113,11 +124,12 @@ struct SchemaStepTests {
         ("fdatasync", "dld.db", stride(from: 1, to: 7, by: 1)),
         ("pwrite64", "dld.db-wal", stride(from: 1, to: 4_000, by: 97)),
         ("pwrite64", "dld.db", stride(from: 1, to: 1_300, by: 61)),
+        ("pwrite64", "dld.db.copying-schema", stride(from: 1, to: 1_300, by: 61)),
     ]
 
     private static var longCuts: [Cut] {
         var cuts: [Cut] = []
-        for schema in ["v1", "v2", "v5", "v7", "v8", "v9", "v10"] {
+        for schema in ["v1", "v2", "v5", "v7", "v8", "v9", "v10", "v15"] {
             for (call, file, occurrences) in kinds {
                 cuts += occurrences.map { Cut(schema: schema, call: call, file: file, occurrence: $0) }
             }
@@ -158,6 +170,7 @@ struct SchemaStepTests {
             try await Invariants(daemon, context: context).atRest()
             try await daemon.start()
             try await expectAll(daemon, count: Self.count, context)
+            try await expectCopy(of: cut.schema, daemon, context)
             for path in [daemon.stateDirectory, daemon.downloads] {
                 try FileManager.default.removeItem(atPath: path)
             }

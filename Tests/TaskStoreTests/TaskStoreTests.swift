@@ -111,11 +111,12 @@ struct TaskStoreTests {
     func newerSchema() async throws {
         let fixture = try StoreFixture()
         try await fixture.execute("INSERT INTO grdb_migrations (identifier) VALUES ('v999')")
+        try await fixture.execute("INSERT INTO meta (name, value) VALUES ('version', '7.1')")
         try fixture.store.close()
         let before = try StoreFixture.bytes(of: fixture.databasePath)
         let error = #expect(throws: StoreError.self) { try TaskStore(directory: fixture.directory.path) }
-        #expect(error == .newer(path: fixture.databasePath, schema: "v999"))
-        #expect(error?.description.contains("newer dld") == true)
+        #expect(error == .newer(path: fixture.databasePath, schema: "v999", version: "7.1"))
+        #expect(error?.description.contains("newer dld (version 7.1, schema v999)") == true)
         #expect(try StoreFixture.bytes(of: fixture.databasePath) == before)
     }
 

@@ -130,7 +130,8 @@ struct RescuedStore {
         return values?.count == 2 ? values : nil
     }
 
-    private static func reading<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
+    /// Reads a database without changing it.
+    static func reading<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(StoreFile.busyTimeout)
@@ -147,7 +148,8 @@ struct RescuedStore {
         return lstat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
-    private static func entries(of directory: String) -> [String] {
+    /// Returns the names in a directory; none if it cannot be read.
+    static func entries(of directory: String) -> [String] {
         guard let stream = opendir(directory) else { return [] }
         defer { _ = closedir(stream) }  // the directory was only read
         var names: [String] = []
@@ -160,7 +162,8 @@ struct RescuedStore {
         return names
     }
 
-    private static func synchronize(_ directory: String) throws(StoreError) {
+    /// Writes the entries of a directory to the disk.
+    static func synchronize(_ directory: String) throws(StoreError) {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw error(directory) }
         defer { _ = close(descriptor) }  // the directory was only read

@@ -74,7 +74,9 @@ struct StoreFile {
             }
             let unknown = try Schema.unknown(in: database)
             guard unknown.isEmpty else {
-                throw StoreError.newer(path: path, schema: unknown.joined(separator: ", "))
+                // A database that a later program has changed in other ways may have no such table.
+                let version = try? database.firstRow("SELECT value FROM meta WHERE name = 'version'") { try $0.text(0) }
+                throw StoreError.newer(path: path, schema: unknown.joined(separator: ", "), version: version)
             }
         }
     }

@@ -34,6 +34,18 @@ struct DiskRoom: Equatable {
     }
 }
 
+extension DiskRoom {
+    /// Determines the space on the disk that contains a directory; `nil` if that fails.
+    init?(of directory: String) {
+        var information = statvfs()
+        guard statvfs(directory, &information) == 0 else { return nil }
+        let unit = Int64(clamping: information.f_frsize)
+        self.init(
+            free: Int64(clamping: information.f_bavail).multipliedClamped(by: unit),
+            whole: Int64(clamping: information.f_blocks).multipliedClamped(by: unit))
+    }
+}
+
 extension TaskStore {
     /// The size of the write-ahead log in bytes; `nil` if it cannot be determined.
     package var logSize: Int64? {
@@ -48,7 +60,7 @@ extension TaskStore {
     ///   - database: the writer connection, if called during a write.
     /// - Throws: ``StoreError/nearlyFull(free:reserved:)``.
     func checkRoom(for bytes: Int64 = 0, in database: Database? = nil) throws(StoreError) {
-        guard var room = diskRoom() else { return }
+        guard var room = DiskRoom(of: directory) else { return }
         // Most disks have ample space, which makes further queries unnecessary.
         if room.isAmple(for: bytes) { return }
         if let size = logSize { room.log = size }
@@ -61,21 +73,11 @@ extension TaskStore {
     ///
     /// - Throws: ``StoreError/noRoom(_:)`` if the copy would leave no room for later necessary writes.
     func checkRoomForCopy(of bytes: Int64) throws(StoreError) {
-        guard let room = diskRoom(), !room.isAmple(for: bytes) else { return }
+        guard let room = DiskRoom(of: directory), !room.isAmple(for: bytes) else { return }
         throw .noRoom(
             "the state directory \(directory) has no room for a copy of the database: the copy takes "
                 + "\(bytes / 1_024) KiB, \(room.free / 1_024) KiB are free, and \(room.reserved / 1_024) KiB are "
                 + "reserved for tasks; free some space and try again")
-    }
-
-    /// Returns the space on the disk; `nil` if it cannot be determined.
-    private func diskRoom() -> DiskRoom? {
-        var information = statvfs()
-        guard statvfs(directory, &information) == 0 else { return nil }
-        let unit = Int64(clamping: information.f_frsize)
-        return DiskRoom(
-            free: Int64(clamping: information.f_bavail).multipliedClamped(by: unit),
-            whole: Int64(clamping: information.f_blocks).multipliedClamped(by: unit))
     }
 
     /// Returns the size of the unused pages of the database in bytes.

@@ -11,8 +11,11 @@ extension Database {
     /// - Parameter value: `nil` removes the entry.
     func setMeta(_ name: String, to value: Int64?) throws {
         guard let value else { return try run("DELETE FROM meta WHERE name = ?", [name]) }
+        try setMetaText(name, to: String(value))
+    }
+
+    func setMetaText(_ name: String, to value: String) throws {
         try run(
-            "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2",
-            [name, String(value)])
+            "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2", [name, value])
     }
 }

@@ -11,8 +11,9 @@ package enum StoreError: Error, Sendable, Equatable {
     case noRoom(String)
     /// The database's content is inconsistent.
     case corrupt(String)
-    /// The database was written by a newer program; it was not modified.
-    case newer(path: String, schema: String)
+    /// The database was written by a newer program; it was not modified. The version is that of the program that opened
+    /// it last; `nil` if it is not known.
+    case newer(path: String, schema: String, version: String?)
     /// The file is not a database of dld; it was not modified.
     case notADatabase(path: String)
     /// The database is locked by another process.
@@ -45,9 +46,9 @@ extension StoreError: CustomStringConvertible {
                 + "\(reserved / 1_024) KiB are reserved for existing tasks; free some space and try again"
         case .corrupt(let message):
             "the database is damaged (\(message)); stop the daemon, keep a copy of dld.db and restore a backup"
-        case .newer(let path, let schema):
-            "\(path) was written by a newer dld (schema \(schema)); install that version or newer, "
-                + "or name another state directory"
+        case .newer(let path, let schema, let version):
+            "\(path) was written by a newer dld (\(version.map { "version \($0), " } ?? "")schema \(schema)); install "
+                + "that version or newer, or name another state directory"
         case .notADatabase(let path):
             "\(path) is not a database of dld; move it away or name another state directory"
         case .busy:

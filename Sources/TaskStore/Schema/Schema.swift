@@ -29,6 +29,12 @@ enum Schema {
         return migrator
     }
 
+    /// Returns whether one of these steps removes something that an earlier schema stored, so that no later step could
+    /// restore it.
+    static func losesData(_ steps: [String]) -> Bool { !lossySteps.isDisjoint(with: steps) }
+
+    private static let lossySteps: Set = ["v3", "v15"]
+
     /// Returns the schema versions in the database that this program does not know.
     static func unknown(in database: Database) throws -> [String] {
         try migrator.appliedIdentifiers(database).subtracting(migrator.migrations).sorted()
