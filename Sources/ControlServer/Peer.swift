@@ -7,7 +7,8 @@ package import TaskQueue
 package struct Peer: Sendable, Hashable {
     package let uid: UInt32
     package let gid: UInt32
-    /// The process id. It may have been reused since, so it is suitable only for log messages.
+    /// The process id; 0 for a process outside of this one's namespace, such as a client outside of the container. It may
+    /// have been reused since, so it is suitable only for log messages.
     package let pid: Int32
     /// The primary group, and the supplementary groups if the kernel reports them.
     package let groups: [UInt32]
@@ -30,7 +31,7 @@ package struct Peer: Sendable, Hashable {
         let expected = socklen_t(words.count * MemoryLayout<UInt32>.size)
         var length = expected
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &words, &length) == 0, length == expected,
-            words[0] != 0, words[1] != .max
+            words[1] != .max
         else { return nil }
         self.init(
             uid: words[1], gid: words[2], pid: Int32(bitPattern: words[0]),

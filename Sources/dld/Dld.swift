@@ -108,6 +108,7 @@ struct Dld: AsyncParsableCommand {
         _ = signal(SIGPIPE, SIG_IGN)  // fails only for an unknown signal
         _ = signal(SIGXFSZ, SIG_IGN)  // fails only for an unknown signal
         _ = signal(SIGHUP, SIG_IGN)  // fails only for an unknown signal
+        FirstProcess.assumeDuties()
         Self.raiseDescriptorLimit()
         cdescriptors_keep()
         SchedulingPolicy.becomeBatch()
