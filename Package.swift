@@ -106,9 +106,9 @@ let package = Package(
         .executableTarget(
             name: "dld",
             dependencies: [
-                "CDescriptors", "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel", "Transfer",
-                "ControlServer", "ControlProtocol", .argumentParser, .coreMetrics, .logging, .serviceLifecycle,
-                .unixSignals,
+                "CDescriptors", "CLinux", "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel",
+                "Transfer", "ControlServer", "ControlProtocol", .argumentParser, .coreMetrics, .logging,
+                .serviceLifecycle, .unixSignals,
             ],
             swiftSettings: strict),
         .executableTarget(

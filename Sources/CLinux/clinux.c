@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/netlink.h>
 #include <linux/openat2.h>
 #include <linux/rtnetlink.h>
@@ -378,6 +379,25 @@ int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC)
 void linux_give_memory_back(void) {
     // The result states whether any memory was released.
     (void)malloc_trim(0);
+}
+
+static int release_pages(struct dl_phdr_info *object, size_t size, void *unused) {
+    (void)size, (void)unused; // parameters of dl_iterate_phdr(3)
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        // Writable segments have relocated pages, which exist in memory alone.
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W)) continue;
+        uintptr_t begin = (uintptr_t)(object->dlpi_addr + segment->p_vaddr);
+        // The first and the last page may belong to another segment too.
+        uintptr_t first = (begin + page - 1) / page * page, end = (begin + segment->p_memsz) / page * page;
+        if (first < end) (void)madvise((void *)first, end - first, MADV_DONTNEED); // on failure the pages stay
+    }
+    return 0;
+}
+
+void linux_release_program_pages(void) {
+    (void)dl_iterate_phdr(release_pages, NULL); // returns what release_pages returns
 }
 
 uint64_t linux_tcp_unread(int fd) {

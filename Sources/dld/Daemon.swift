@@ -1,3 +1,4 @@
+import CLinux
 import ControlProtocol
 import ControlServer
 import Glibc
@@ -67,6 +68,7 @@ struct Daemon: Service {
                 "version": "\(ProductVersion.version)", "socket": "\(plan.socket ?? DaemonStatus.inheritedSocket)",
                 "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
             ])
+        linux_release_program_pages()
         // From here on the signal is received, also while queue files are being applied.
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let reloads = Task { [reloader] in

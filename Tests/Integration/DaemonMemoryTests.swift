@@ -18,9 +18,9 @@ struct DaemonMemoryTests {
             """)
         // Allocations that the first downloads cause are excluded from the cost of each.
         try await run(20, of: nginx, named: "first", on: daemon, upTo: 1)
-        let before = try residentKiB(daemon)
+        let before = try kibibytes("RssAnon", of: daemon)
         try await run(count - 20, of: nginx, named: "other", on: daemon, upTo: 150_000)
-        let each = try (residentKiB(daemon) - before) / (count - 20)
+        let each = try (kibibytes("RssAnon", of: daemon) - before) / (count - 20)
         #expect(each < 64, "\(each) KiB each")
         let removed = try await daemon.dlctl("remove", "--all")
         #expect(removed.succeeded, "\(removed.error)")
@@ -28,7 +28,7 @@ struct DaemonMemoryTests {
         var left = Int.max
         do {
             try await eventually(that: "memory is given back", within: .seconds(20), every: .milliseconds(500)) {
-                left = try residentKiB(daemon) - before
+                left = try kibibytes("RssAnon", of: daemon) - before
                 return left < each * count / 2
             }
         } catch {
@@ -36,10 +36,22 @@ struct DaemonMemoryTests {
         }
     }
 
-    private func residentKiB(_ daemon: DaemonProcess) throws -> Int {
+    @Test("an idle daemon has mapped little of its program")
+    func idle() async throws {
+        let daemon = try DaemonProcess()
+        let child = try daemon.launch()
+        try await eventually(that: "it is ready", within: .seconds(20)) { child.standardError.contains("ready") }
+        // Before they are removed, the pages that its start has touched are 50 MiB.
+        try await eventually(that: "less than 30 MiB are mapped", within: .seconds(10)) {
+            try kibibytes("RssFile", of: daemon) < 30 << 10
+        }
+    }
+
+    /// Returns a size from proc_pid_status(5).
+    private func kibibytes(_ name: String, of daemon: DaemonProcess) throws -> Int {
         let pid = try #require(daemon.pid)
         let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
-        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix(name + ":") })
         return try #require(line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) })
     }
 

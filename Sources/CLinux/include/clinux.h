@@ -122,6 +122,11 @@ int linux_set_thread_name(const char *name);
 // Returns the allocator's free pages to the system.
 void linux_give_memory_back(void);
 
+// Removes the read-only pages of the program and its libraries from this process. They stay in the system's page cache:
+// the next access to one of them costs a minor page fault. The kernel maps up to 16 pages for each one that is touched,
+// so that a process that has started has mapped much of the program that it does not need while it is idle.
+void linux_release_program_pages(void);
+
 // Messages, attributes and values of rtnetlink(7). clinux.c checks them against the kernel's header at compile time.
 #define LINUX_NLMSG_ERROR 2
 #define LINUX_NLMSG_DONE 3

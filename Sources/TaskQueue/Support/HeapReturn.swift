@@ -1,6 +1,6 @@
 import CLinux
 
-/// The return of freed heap memory to the operating system, at the times that ``HeapLevel`` decides.
+/// The return of freed heap memory and of program pages to the operating system, at the times that ``HeapLevel`` decides.
 struct HeapReturn {
     private var level = HeapLevel()
     private let work = BlockingWork(name: "dld-heap")
@@ -14,6 +14,11 @@ struct HeapReturn {
     mutating func check(running: Int) {
         guard level.check(at: running) else { return }
         // On another thread, since it walks the whole heap and takes a while.
-        Task { [work] in await work.run { linux_give_memory_back() } }
+        Task { [work] in
+            await work.run {
+                linux_give_memory_back()
+                linux_release_program_pages()
+            }
+        }
     }
 }
