@@ -55,6 +55,16 @@ struct ContainerTests {
         #expect(server.requests(for: "/f").last?.header("range")?.hasPrefix("bytes=6") == true)
     }
 
+    @Test("without /proc the programs say so, and do not run with the defaults", arguments: ["dld", "dlctl"])
+    func noProcessInformation(program: String) async throws {
+        let outcome = try await run([
+            "unshare", "--mount", "sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"", "sh",
+            DaemonProcess.program(program), "--version",
+        ])
+        #expect(outcome.status == .exited(64))
+        #expect(outcome.error.contains("mount /proc"), "\(outcome.error)")
+    }
+
     @Test("SIGTERM ends a daemon that is still starting")
     func endsEarly() async throws {
         let daemon = try DaemonProcess()

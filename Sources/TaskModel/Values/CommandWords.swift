@@ -1,17 +1,27 @@
 /// The command-line arguments as raw words, before an argument parser processes them.
 public enum CommandWords {
-    /// The error for an argument that is not valid UTF-8. Swift would otherwise substitute replacement characters for
-    /// the invalid bytes.
-    public struct Unreadable: Error, Equatable, CustomStringConvertible {
-        /// The argument's index. The program name has index 0, so the first argument has index 1.
-        public let number: Int
+    /// The error for arguments that cannot be read.
+    public enum Unreadable: Error, Equatable, CustomStringConvertible {
+        /// An argument is not valid UTF-8. Swift would otherwise substitute replacement characters for the invalid
+        /// bytes. The program name has number 0, so the first argument has number 1.
+        case encoding(number: Int)
+        /// The system does not tell the arguments. Swift's runtime reads them from `/proc/self/cmdline`, and would
+        /// otherwise behave as if there were none.
+        case noProcessInformation
 
-        public var description: String { "argument \(number) is not valid UTF-8" }
+        public var description: String {
+            switch self {
+            case .encoding(let number): "argument \(number) is not valid UTF-8"
+            case .noProcessInformation: "the arguments cannot be read from /proc/self/cmdline; mount /proc"
+            }
+        }
     }
 
     /// Returns the arguments of this process without the program name, processed by ``parted(_:)``.
     public static func own() throws(Unreadable) -> [String] {
-        parted(try read(CommandLine.unsafeArgv, count: Int(CommandLine.argc)))
+        // Linux gives every program at least its name.
+        guard CommandLine.argc > 0 else { throw .noProcessInformation }
+        return parted(try read(CommandLine.unsafeArgv, count: Int(CommandLine.argc)))
     }
 
     /// Reads the arguments without the program name.
@@ -23,7 +33,7 @@ public enum CommandWords {
         var words: [String] = []
         for number in 1..<max(1, count) {
             guard let pointer = pointers[number] else { break }
-            guard let word = String(validatingCString: pointer) else { throw Unreadable(number: number) }
+            guard let word = String(validatingCString: pointer) else { throw .encoding(number: number) }
             words.append(word)
         }
         return words
