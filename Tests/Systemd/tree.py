@@ -1,5 +1,6 @@
 """A Debian 12 tree with systemd and the libraries that the package needs, but without a Swift toolchain."""
 
+import fcntl
 import os
 import pathlib
 import shutil
@@ -21,12 +22,28 @@ def directory() -> pathlib.Path:
 def ensure() -> pathlib.Path:
     """Returns the tree, which is made by the first run and kept."""
     tree = directory()
-    mark = tree.parent / (tree.name + ".packages")
-    wanted = " ".join(PACKAGES)
-    if tree.is_dir() and mark.is_file() and mark.read_text() == wanted:
-        return tree
-    shutil.rmtree(tree, ignore_errors=True)
     tree.parent.mkdir(parents=True, exist_ok=True)
+    with open(tree.parent / "lock", "w") as lock:
+        # Another run may be making it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        mark = tree.parent / (tree.name + ".packages")
+        wanted = " ".join(PACKAGES)
+        if not (tree.is_dir() and mark.is_file() and mark.read_text() == wanted):
+            remove(tree)
+            make(tree)
+            mark.write_text(wanted)
+    return tree
+
+
+def remove(tree: pathlib.Path) -> None:
+    """Removes a tree, and first what an interrupted run has left mounted in it."""
+    mounted = [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
+    for place in reversed([place for place in mounted if place.startswith(f"{tree}/")]):
+        subprocess.run(["umount", place], check=True)
+    shutil.rmtree(tree, ignore_errors=True)
+
+
+def make(tree: pathlib.Path) -> None:
     print(f"making a Debian 12 tree in {tree} …", flush=True)
     with open(tree.parent / "mmdebstrap.log", "w") as log:
         subprocess.run(
@@ -39,8 +56,6 @@ def ensure() -> pathlib.Path:
     for name, uid in [("anna", 1001), ("ben", 1002)]:
         subprocess.run(["chroot", str(tree), "useradd", "--create-home", "--uid", str(uid), "--shell", "/bin/sh", name],
                        check=True)
-    mark.write_text(wanted)
-    return tree
 
 
 def version(package: pathlib.Path) -> str:
