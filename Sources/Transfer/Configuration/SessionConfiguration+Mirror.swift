@@ -13,6 +13,7 @@ extension SessionConfiguration: CustomReflectable {
             ("stallTimeout", stallTimeout),
             ("proxy", proxy.map { URLRedaction.redact($0, hidesQuery: false) } as Any),
             ("deniedNetworks", deniedNetworks), ("caFile", caFile as Any), ("trustPolicies", trustPolicies),
+            ("hostTrust", hostTrust),
             ("identities", identities.keys.sorted()), ("hasCookieStorage", cookieStorage != nil),
             ("httpShouldSetCookies", httpShouldSetCookies), ("hasResponseCache", responseCache != nil),
             ("requestCachePolicy", requestCachePolicy), ("maximumRedirects", maximumRedirects),

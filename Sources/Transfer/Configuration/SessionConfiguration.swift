@@ -119,6 +119,12 @@ public struct SessionConfiguration: Sendable {
         get { fields.value.trustPolicies }
         _modify { yield &fields.value.trustPolicies }
     }
+    /// The trusted certificates and pinned keys by host (name and port). A policy of ``trustPolicies`` for a host
+    /// replaces the pinned keys.
+    public var hostTrust: HostTable<HostTrust> {
+        get { fields.value.hostTrust }
+        _modify { yield &fields.value.hostTrust }
+    }
     /// The client identities for servers that request a certificate, by host in lower case.
     public var identities: [String: ClientIdentity] {
         get { fields.value.identities }
@@ -211,6 +217,7 @@ public struct SessionConfiguration: Sendable {
         var deniedNetworks: [IPNetwork] = []
         var caFile: String?
         var trustPolicies = ServerTrustPolicyManager(policies: [:])
+        var hostTrust = HostTable<HostTrust>()
         var identities: [String: ClientIdentity] = [:]
         var credentialStorage = CredentialStorage()
         var cookieStorage: CookieStorage? = CookieStorage()

@@ -75,8 +75,9 @@ struct RequestOptions {
         try easy.set(.bufferSize, to: receiveBuffer)
         try ProxyOptions(configuration: configuration, request: request).apply(to: easy)
         if url.scheme == "https" {
-            try SecurityOptions(configuration: configuration, request: request, host: url.host, trust: trust)
-                .apply(to: easy)
+            try SecurityOptions(
+                configuration: configuration, request: request, host: url.host, port: url.port, trust: trust
+            ).apply(to: easy)
             // libcurl 7.88 puts a request for HTTP/2 on an HTTP/1.1 connection in use if the server is known to support
             // HTTP/2. Two responses are then mixed in one byte stream. Connections with different TLS options are never
             // shared, and this option changes nothing else (CURL_SSLVERSION_MAX_TLSv1_3).

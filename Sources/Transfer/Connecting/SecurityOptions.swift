@@ -6,6 +6,7 @@ struct SecurityOptions {
     let request: TransferRequest
     /// The host; an IPv6 address is in brackets.
     let host: String
+    let port: Int
     let trust: TrustOptions
 
     /// The minimum TLS version, 1.2, whatever the system's OpenSSL permits: older versions must not be used (RFC 8996).
@@ -13,13 +14,15 @@ struct SecurityOptions {
 
     func apply(to easy: borrowing EasyHandle) throws(CurlError) {
         try easy.set(.tlsVersion, to: Self.oldestTLS)
-        if let pem = request.caCertificates {
+        let certificates =
+            request.caCertificates ?? configuration.hostTrust.value(forHost: host, port: port)?.caCertificates
+        if let pem = certificates {
             try easy.set(.caCertificates, to: pem.utf8)
         } else if let file = configuration.caFile {
             try easy.set(.caFile, to: file)
         }
         try trust.apply(to: easy)
-        if trust.isPinnedToCertificates || request.caCertificates != nil || configuration.caFile != nil {
+        if trust.isPinnedToCertificates || certificates != nil || configuration.caFile != nil {
             // Otherwise the system's certificate directory would be trusted in addition.
             try easy.clear(.caPath)
         }

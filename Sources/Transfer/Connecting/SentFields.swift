@@ -97,7 +97,7 @@ enum SentFields {
         return switch credential.kind {
         case .password: BasicAuthorization.fieldValue(for: credential)
         case .bearer(let token): "Bearer \(token)"
-        case .privateKey: nil
+        case .privateKey, .privateKeyText: nil
         }
     }
 

@@ -11,6 +11,8 @@ struct TrustOptions {
     var asksTask = false
     /// Whether libcurl alone evaluates the server, because its certificates are known to the engine too late.
     var isLeftToLibrary = false
+    /// Whether the policy is that of pinned keys in ``SessionConfiguration/hostTrust``.
+    var isPinnedByHost = false
     /// Whether the default evaluation failed and a delegate decides whether to accept the server.
     var isLenient = false
 
@@ -109,13 +111,23 @@ struct TrustOptions {
 }
 
 extension TrustOptions {
-    /// Creates the options for `host`, and determines whether a delegate evaluates servers of `task`.
-    init(for host: String, of task: any LoopTask) {
+    /// Creates the options for a host, and determines whether a delegate evaluates servers of `task`.
+    init(for host: String, port: Int, of task: any LoopTask) {
         let session = task.session
-        self.init(
-            policy: session.serverTrustPolicyManager.serverTrustPolicy(forHost: host)
-                ?? .performDefaultEvaluation(validateHost: true),
-            asksDelegate: session.callbacks.decidesTrust || session.callbacks.decidesOwnTrust(of: task))
+        self.init(for: host, port: port, session.serverTrustPolicyManager, session.configuration)
+        asksDelegate = session.callbacks.decidesTrust || session.callbacks.decidesOwnTrust(of: task)
+    }
+
+    /// Creates the options for a host: its policy, or else the keys that the configuration pins for it.
+    init(for host: String, port: Int, _ policies: ServerTrustPolicyManager, _ configuration: SessionConfiguration) {
+        if let policy = policies.serverTrustPolicy(forHost: host) {
+            self.init(policy: policy)
+        } else if let pins = configuration.hostTrust.value(forHost: host, port: port)?.pins, !pins.isEmpty {
+            self.init(policy: .pinPublicKeys(publicKeys: pins, validateCertificateChain: true, validateHost: true))
+            isPinnedByHost = true
+        } else {
+            self.init(policy: .performDefaultEvaluation(validateHost: true))
+        }
     }
 }
 

@@ -133,7 +133,7 @@ struct Authorization {
                 return false
             }
         // Private keys apply to file servers only.
-        case .privateKey: return false
+        case .privateKey, .privateKeyText: return false
         }
         if demand.space.isProxy { proxy = answer } else { server = answer }
         return true

@@ -117,7 +117,7 @@ extension Transaction: ExchangeHandler {
         guard let url else { return false }
         let shown = ServerTrust(
             host: url.host, certificates: certificates.chain, isChainValid: !trust.isLenient,
-            chain: trust.chain(of: exchange.easy))
+            chain: trust.chain(of: exchange.easy), isPinnedByHost: trust.isPinnedByHost)
         let action = machine.certificatesReceived(shown, asksDelegate: trust.asksDelegate)
         return perform(action) && machine.awaitsHead
     }

@@ -15,17 +15,37 @@ public struct HostTable<Value: Sendable>: Sendable {
 
     /// Returns the value for a host name and port; `nil` if there is none.
     public func value(forHost host: String, port: Int) -> Value? {
-        if values.isEmpty { return nil }
+        var found: Value?
+        search(host, port) { value in
+            found = value
+            return false
+        }
+        return found
+    }
+
+    /// Returns the values of all entries that match a host name and port, the most specific first.
+    package func values(forHost host: String, port: Int) -> [Value] {
+        var found: [Value] = []
+        search(host, port) { value in
+            found.append(value)
+            return true
+        }
+        return found
+    }
+
+    /// Calls `visit` with the value of each matching entry, the most specific first, until it returns false.
+    private func search(_ host: String, _ port: Int, _ visit: (Value) -> Bool) {
+        if values.isEmpty { return }
         let host = Self.folded(host)
-        if let own = values["\(host):\(port)"] ?? values[host] { return own }
+        if let value = values["\(host):\(port)"], !visit(value) { return }
+        if let value = values[host], !visit(value) { return }
         // A bracketed address has no labels.
-        guard host.utf8.first != UInt8(ascii: "[") else { return nil }
+        guard host.utf8.first != UInt8(ascii: "[") else { return }
         var rest = Substring(host)
         while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
             rest = rest[rest.utf8.index(after: dot)...]
-            if let value = values["*.\(rest)"] { return value }
+            if let value = values["*.\(rest)"], !visit(value) { return }
         }
-        return nil
     }
 
     /// Returns the value for an origin.

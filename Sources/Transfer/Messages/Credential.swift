@@ -4,6 +4,7 @@ public struct Credential: Sendable, Equatable, CustomStringConvertible {
         case password
         case bearer(String)
         case privateKey(path: String, passphrase: String)
+        case privateKeyText(String, passphrase: String)
     }
 
     var kind = Kind.password
@@ -42,12 +43,25 @@ public struct Credential: Sendable, Equatable, CustomStringConvertible {
         return credential
     }
 
+    /// Returns an SSH private key that is kept in memory, for SFTP; see ``privateKey(user:path:passphrase:)``.
+    ///
+    /// - Parameters:
+    ///   - user: The login name.
+    ///   - text: The private key in OpenSSH or PEM format.
+    ///   - passphrase: The passphrase of the key; empty if it is not encrypted.
+    public static func privateKey(user: String, text: String, passphrase: String = "") -> Credential {
+        var credential = Credential(user: user, password: "")
+        credential.kind = .privateKeyText(text, passphrase: passphrase)
+        return credential
+    }
+
     /// A description without secrets.
     public var description: String {
         switch kind {
         case .password: "Credential(\(user))"
         case .bearer: "Credential(bearer)"
         case .privateKey(let path, _): "Credential(\(user), key \(path))"
+        case .privateKeyText: "Credential(\(user), key)"
         }
     }
 }

@@ -18,6 +18,8 @@ public struct TransferRequest: Sendable {
         get { fields.value.url }
         _modify { yield &fields.value.url }
     }
+    /// The scheme, name and port of the server; `nil` for an invalid URL.
+    package var origin: String? { try? CurlURL(url).origin }
     /// The request method; `GET` by default.
     public var method: HTTPRequest.Method {
         get { fields.value.method }

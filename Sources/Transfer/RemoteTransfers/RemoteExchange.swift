@@ -12,6 +12,8 @@ final class RemoteExchange: ExchangeHandler {
         var route: RouteLookup?
         /// A known_hosts file that makes libssh2 request one type of host key.
         var wish: MemoryFile?
+        /// The file of a private key that is kept in memory.
+        var key: MemoryFile?
         var exchangeID: Int?
     }
 
@@ -153,6 +155,9 @@ final class RemoteExchange: ExchangeHandler {
             if let type = attempt.hostKeyType {
                 connection.wish = try MemoryFile(HostKeyCheck.wish(for: type, host: file.plainHost))
             }
+            if case .privateKeyText(let text, _)? = request.credential?.kind {
+                connection.key = try MemoryFile(Array(text.utf8))
+            }
             let route = try RouteLookup(
                 to: (file.host, file.port), proxy: request.proxy ?? session.configuration.proxy,
                 evaluator: connection.evaluator)
@@ -196,7 +201,7 @@ final class RemoteExchange: ExchangeHandler {
         if attempt.requiresTLS { request.transportSecurity = .required }
         let options = RemoteOptions(
             configuration: configuration, request: request, file: file, route: route, wish: connection.wish,
-            receiveBuffer: incoming.receiveBuffer(upTo: session.resources.receiveBuffer(on: core)))
+            key: connection.key, receiveBuffer: incoming.receiveBuffer(upTo: session.resources.receiveBuffer(on: core)))
         try options.checkLogin()
         try options.checkTrust()
         let evaluatesAddresses = connection.evaluator.evaluatesSockets

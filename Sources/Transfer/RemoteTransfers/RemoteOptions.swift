@@ -10,6 +10,8 @@ struct RemoteOptions {
     let route: RouteLookup
     /// A known_hosts file that makes libssh2 request one type of host key.
     let wish: MemoryFile?
+    /// The file of a private key that is kept in memory.
+    let key: MemoryFile?
     let receiveBuffer: Int
 
     func apply(_ step: RemoteStep, to exchange: Exchange) throws(CurlError) {
@@ -91,10 +93,9 @@ struct RemoteOptions {
 
     /// The trust policy from the session's configuration; delegates are not asked.
     private var trust: TrustOptions {
-        TrustOptions(
-            policy: configuration.trustPolicies.serverTrustPolicy(forHost: file.host)
-                ?? .performDefaultEvaluation(validateHost: true),
-            isLeftToLibrary: true)
+        var trust = TrustOptions(for: file.host, port: file.port, configuration.trustPolicies, configuration)
+        trust.isLeftToLibrary = true
+        return trust
     }
 
     private var usesTLS: Bool { file.scheme == .ftps || (file.scheme == .ftp && request.transportSecurity != .none) }
@@ -124,7 +125,7 @@ struct RemoteOptions {
         try exchange.easy.set(.transportSecurity, to: security)
         if security > 0 {
             let security = SecurityOptions(
-                configuration: configuration, request: request, host: file.host, trust: trust)
+                configuration: configuration, request: request, host: file.host, port: file.port, trust: trust)
             try security.apply(to: exchange.easy)
             // In TLS 1.3, a server sends session tickets over a data connection on which libcurl 7.88 only writes.
             // libcurl closes the connection without reading them, the kernel responds with RST, and data that the
@@ -149,7 +150,12 @@ struct RemoteOptions {
             try exchange.easy.set(.sshAuthentication, to: 1)  // CURLSSH_AUTH_PUBLICKEY
             try exchange.easy.set(.privateKeyFile, to: path)
             try exchange.easy.set(.keyPassphrase, to: passphrase)
-        default:
+        case .privateKeyText(_, let passphrase):
+            guard let key else { return }
+            try exchange.easy.set(.sshAuthentication, to: 1)  // CURLSSH_AUTH_PUBLICKEY
+            try exchange.easy.set(.privateKeyFile, to: key.path)
+            try exchange.easy.set(.keyPassphrase, to: passphrase)
+        case .password, .bearer:
             // CURLSSH_AUTH_PASSWORD and CURLSSH_AUTH_KEYBOARD: many servers request the password as one of several
             // possible prompts (RFC 4256).
             try exchange.easy.set(.sshAuthentication, to: 2 | 8)
@@ -173,7 +179,7 @@ struct RemoteOptions {
             throw TransferError(
                 .loginRefused,
                 "\(file.scheme.rawValue) requires a user name and password\(file.scheme.isFTP ? "" : ", or a key")")
-        case (_, .privateKey) where file.scheme.isFTP:
+        case (_, .privateKey) where file.scheme.isFTP, (_, .privateKeyText) where file.scheme.isFTP:
             throw TransferError(.loginRefused, "\(file.scheme.rawValue) requires a password, not an SSH key")
         case (let login?, _)
         where login.user.utf8.contains(where: control) || login.password.utf8.contains(where: control):

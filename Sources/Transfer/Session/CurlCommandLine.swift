@@ -129,7 +129,7 @@ struct CurlCommandLine {
             let value = includesSecrets ? "\(credential.user):\(credential.password)" : "…"
             parts.words += ["--anyauth", "--user", Self.quoted(value)]
         case .bearer(let token): parts.words += ["--oauth2-bearer", Self.quoted(includesSecrets ? token : "…")]
-        case .privateKey: break
+        case .privateKey, .privateKeyText: break
         }
     }
 
@@ -167,6 +167,7 @@ struct CurlCommandLine {
             parts.words += ["--key", Self.quoted(path)]
             if !passphrase.isEmpty { parts.words += ["--pass", Self.quoted(includesSecrets ? passphrase : "…")] }
         }
+        if case .privateKeyText = credential.kind { parts.notes.append("the request has an SSH key in memory") }
         let value = includesSecrets ? "\(credential.user):\(credential.password)" : "…"
         parts.words += ["--user", Self.quoted(value)]
     }

@@ -10,4 +10,6 @@ public struct ServerTrust: Sendable, Equatable {
     /// The certificates, in DER, among which a pinned one is looked for, the server's own one first. Each was signed by
     /// the next.
     var chain: [[UInt8]] = []
+    /// Whether ``SessionConfiguration/hostTrust`` pins the keys of the server.
+    var isPinnedByHost = false
 }

@@ -9,7 +9,14 @@ extension TransferError {
 
     /// Returns the error for a server whose certificates were refused. Its message has the pins of their keys, so that
     /// a reader sees which ones could be pinned.
-    static func untrusted(_ trust: ServerTrust) -> TransferError { untrusted(trust.host).naming(keysOf: trust) }
+    static func untrusted(_ trust: ServerTrust) -> TransferError {
+        var error = untrusted(trust.host)
+        guard trust.isPinnedByHost else { return error.naming(keysOf: trust) }
+        error.message += ", because none of its keys is pinned"
+        error = error.naming(keysOf: trust)
+        error.message += "; if the key was changed on purpose, pin one of them"
+        return error
+    }
 
     /// Returns the error with the first of the server's public keys in its message, in the form of a ``PublicKeyPin``.
     func naming(keysOf trust: ServerTrust) -> TransferError {

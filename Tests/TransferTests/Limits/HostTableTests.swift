@@ -23,6 +23,14 @@ struct HostTableTests {
         #expect(table.value(forOrigin: "https://\(host):\(port)") == value)
     }
 
+    @Test("all entries that match are listed, the most specific first")
+    func all() {
+        #expect(table.values(forHost: "a.deep.example.org", port: 80) == [4, 3, 7])
+        #expect(table.values(forHost: "EXAMPLE.org.", port: 8080) == [2, 1, 7])
+        #expect(table.values(forHost: "[::1]", port: 81) == [6, 5])
+        #expect(table.values(forHost: "example.com", port: 80) == [])
+    }
+
     @Test("what is no origin has no value")
     func origins() {
         for text in ["", "a", "example.org", "http://example.org", "example.org:80", "http://example.org:x"] {

@@ -14,11 +14,12 @@ extension StreamRun {
         return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
     }
 
-    func trustOptions() -> TrustOptions { TrustOptions(for: trustHost, of: task) }
+    func trustOptions() -> TrustOptions { TrustOptions(for: trustHost, port: peer?.port ?? 0, of: task) }
 
     func setSecurity(of trust: TrustOptions, on easy: borrowing EasyHandle) throws(CurlError) {
         try SecurityOptions(
-            configuration: session.configuration, request: task.originalRequest, host: trustHost, trust: trust
+            configuration: session.configuration, request: task.originalRequest, host: trustHost,
+            port: peer?.port ?? 0, trust: trust
         ).apply(to: easy)
         // No other handle gets a stream's connection, and with this option set libcurl would close it as soon as it is
         // established.
@@ -42,7 +43,9 @@ extension StreamRun {
         guard trust.judges else { return verdict(nil) }
         let host = trustHost
         guard !certificates.chain.isEmpty else { return verdict(.untrusted(host)) }
-        let shown = ServerTrust(host: host, certificates: certificates.chain, isChainValid: true, chain: chain)
+        let shown = ServerTrust(
+            host: host, certificates: certificates.chain, isChainValid: true, chain: chain,
+            isPinnedByHost: trust.isPinnedByHost)
         func policyDecision() -> TransferError? { trust.accepts(shown) ? nil : .untrusted(shown) }
         guard trust.asksDelegate else { return verdict(policyDecision()) }
         let challenge = AuthenticationChallenge(judging: shown, port: port, scheme: "tcp")
