@@ -43,7 +43,7 @@ final class SessionMaker: Sendable {
         let isSame =
             before.connectTimeout == changed.connectTimeout && before.stallTimeout == changed.stallTimeout
             && before.proxy == changed.proxy && before.deniedNetworks == changed.deniedNetworks
-            && before.caFile == changed.caFile
+            && before.caFile == changed.caFile && before.hostTrust == changed.hostTrust
             && former.connectionsPerHost == settings.connectionsPerHost
             && former.networkExemption.includesConfiguration == settings.networkExemption.includesConfiguration
             && former.hostConnections == settings.hostConnections && former.httpVersions == settings.httpVersions

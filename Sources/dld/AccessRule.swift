@@ -46,7 +46,7 @@ struct AccessRule: Sendable {
     }
 
     /// Returns the id of a group, found by name or number.
-    private static func group(_ name: String) -> UInt32? {
+    static func group(_ name: String) -> UInt32? {
         (UInt32(name).flatMap { getgrgid($0) } ?? getgrnam(name))?.pointee.gr_gid
     }
 }

@@ -9,6 +9,11 @@ import TaskQueue
 struct ConfigurationCheck {
     let planner: DaemonPlanner
 
+    /// Whether the system's configuration is checked outside of its service.
+    private var isOfService: Bool {
+        planner.environment.isSystem && planner.environment.unit == nil && planner.usesDefaultFile
+    }
+
     private static let serviceUser = "dld"
 
     /// Prints warnings to standard error and the verdict to standard output.
@@ -16,6 +21,9 @@ struct ConfigurationCheck {
     /// - Throws: the first error in the file. Of unusable directories and files, all are printed.
     func run() throws(StartupFailure) {
         let plan: DaemonPlan
+        var planner = planner
+        // systemd passes the credentials to the service alone.
+        planner.readsCredentials = !isOfService || planner.environment.systemCredentials != nil
         do {
             plan = try planner.plan(waits: true)
         } catch {
@@ -27,6 +35,9 @@ struct ConfigurationCheck {
             for problem in problems { Dld.report(problem) }
             throw last
         }
+        if !planner.readsCredentials, plan.configuration.hosts.values.contains(where: { $0.access.credential != nil }) {
+            Dld.report("the credentials of hosts are checked when the service starts")
+        }
         let file = planner.environment.configurationFile
         if planner.configurationFile == nil, TextFile.isMissing(file) {
             Dld.report("\(file) does not exist; the defaults apply")
@@ -35,7 +46,6 @@ struct ConfigurationCheck {
     }
 
     private func problems(_ plan: DaemonPlan) -> [StartupFailure] {
-        let isOfService = planner.environment.isSystem && plan.unit == nil && planner.usesDefaultFile
         let unit = isOfService ? UnitSandbox(unit: planner.environment.serviceUnit) : nil
         var inspector = plan.queueSettings.inspector
         if isOfService, let uid = Self.become(Self.serviceUser) {

@@ -9,6 +9,10 @@ import Transfer
 /// The effective settings from the command line, the configuration and the environment.
 struct DaemonPlan: Sendable {
     var configuration: Configuration
+    /// What requests to hosts are sent with, by host.
+    var hostAccess: [String: HostAccess]
+    /// The criteria by which servers are trusted, by host.
+    var hostTrust: [String: HostTrust]
     var stateDirectory: String
     var downloadDirectory: String
     /// The sockets passed by systemd; if there are any, the daemon creates none.
@@ -36,6 +40,7 @@ struct DaemonPlan: Sendable {
                 directory == stateDirectory || !named.contains(directory)
             })
         settings.networkExemption = networkExemption
+        settings.hostAccess = HostTable(hostAccess)
         return settings
     }
 
@@ -63,6 +68,7 @@ struct DaemonPlan: Sendable {
         }
         session.hostKeys = .userAndSystemKnownHosts
         session.caFile = configuration.tls.caFile
+        session.hostTrust = HostTable(hostTrust)
         return session
     }
 

@@ -16,6 +16,8 @@ struct DaemonPlanner: Sendable {
     let logLevel: Logger.Level?
     /// The sockets passed by systemd.
     let inheritedSockets: [Int32]
+    /// Whether the credentials of hosts are read.
+    var readsCredentials = true
 
     /// - Parameter waits: as for ``TextFile/read(_:limit:waits:)``.
     /// - Throws: ``FileError`` with the position of an error in the configuration, or another error whose description
@@ -31,11 +33,16 @@ struct DaemonPlanner: Sendable {
         let socket =
             inheritedSockets.isEmpty
             ? socket.map(ProcessEnvironment.absolute) ?? configuration.control.socket ?? environment.socket : nil
+        let access = try AccessRule(configuration, environment: environment)
+        let hosts = HostPlanner(
+            configuration: configuration, environment: environment, administrators: access.administrators,
+            readsCredentials: readsCredentials)
         return DaemonPlan(
-            configuration: configuration, stateDirectory: state,
+            configuration: configuration, hostAccess: try hosts.access(), hostTrust: try hosts.trust(),
+            stateDirectory: state,
             downloadDirectory: environment.downloadDirectory(stateDirectory: state),
             inheritedSockets: inheritedSockets, socket: socket,
-            access: try AccessRule(configuration, environment: environment),
+            access: access,
             logLevel: logLevel ?? Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info,
             uid: environment.uid, unit: environment.unit, layout: environment.isSystem ? .perUser : .shared,
             protectedDirectories: protectedDirectories(state, socket: socket))

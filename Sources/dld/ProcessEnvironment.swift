@@ -13,9 +13,9 @@ struct ProcessEnvironment {
     static func current(_ instance: InstanceName?) -> ProcessEnvironment {
         var variables: [String: String] = [:]
         for name in [
-            "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
-            "XDG_RUNTIME_DIR",
-            "XDG_DOWNLOAD_DIR", "HOME", "JOURNAL_STREAM", "INVOCATION_ID",
+            "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY", "CREDENTIALS_DIRECTORY",
+            "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_DOWNLOAD_DIR", "HOME", "JOURNAL_STREAM",
+            "INVOCATION_ID",
         ] {
             if let value = getenv(name) { variables[name] = String(cString: value) }
         }
@@ -66,6 +66,14 @@ struct ProcessEnvironment {
         return (variables["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/" + name
     }
 
+    /// The directory of the credentials that systemd passes (systemd.exec(5), `LoadCredential=`).
+    var systemCredentials: String? { first("CREDENTIALS_DIRECTORY") }
+
+    /// The directory of the credentials of a user's own daemon; `nil` for the system's.
+    var userCredentials: String? {
+        isSystem ? nil : (variables["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/credentials"
+    }
+
     var stateDirectory: String {
         first("STATE_DIRECTORY") ?? (variables["XDG_STATE_HOME"] ?? home + "/.local/state") + "/" + directory
     }
@@ -85,7 +93,10 @@ struct ProcessEnvironment {
     /// The system directories that hold the daemon's own files: the socket, the configuration, and units that would be
     /// started as other users.
     var ownDirectories: [String] {
-        var directories = [first("RUNTIME_DIRECTORY"), first("CONFIGURATION_DIRECTORY")].compactMap(\.self)
+        var directories = [
+            first("RUNTIME_DIRECTORY"), first("CONFIGURATION_DIRECTORY"), systemCredentials, userCredentials,
+        ]
+        .compactMap(\.self)
         if isSystem { directories += ["/etc", "/run", "/usr", "/boot", "/dev", "/proc", "/sys"] }
         return directories
     }

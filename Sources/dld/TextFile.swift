@@ -21,9 +21,12 @@ enum TextFile {
         return lstat(path, &status) != 0 && errno == ENOENT
     }
 
-    /// - Parameter waits: whether to wait for a pipe's writer. Use it only at the start, since a running daemon would
-    ///   not respond meanwhile.
-    static func read(_ path: String, limit: Int = maximumSize, waits: Bool = false) throws(Failure) -> [UInt8] {
+    /// - Parameters:
+    ///   - inspect: returns why the open file must not be read; `nil` if it may.
+    ///   - waits: whether to wait for a pipe's writer. Use it only at the start, since a running daemon would not respond meanwhile.
+    static func read(
+        _ path: String, limit: Int = maximumSize, waits: Bool = false, inspect: ((stat) -> String?)? = nil
+    ) throws(Failure) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
         guard descriptor >= 0 else {
             let error = errno
@@ -36,6 +39,12 @@ enum TextFile {
         var status = stat()
         guard waits || (fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT != S_IFIFO) else {
             throw Failure(path: path, reason: "is a pipe, which a running daemon does not read; give a regular file")
+        }
+        if let inspect {
+            guard fstat(descriptor, &status) == 0 else {
+                throw Failure(path: path, reason: "cannot be examined (\(String(cString: strerror(errno))))")
+            }
+            if let reason = inspect(status) { throw Failure(path: path, reason: reason) }
         }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)

@@ -74,15 +74,7 @@ struct FileServerTests {
     /// Creates a daemon whose user has the home directory `home`, which contains `.ssh`.
     private func daemon(atHome home: String) async throws -> DaemonProcess {
         let accounts = try TemporaryDirectory()
-        let lines = try text(of: "/etc/passwd").split(separator: "\n").map { line in
-            var fields = line.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-            if fields.count == 7, fields[2] == "0" { fields[5] = home }
-            return fields.joined(separator: ":") + "\n"
-        }
-        let file = try accounts.write(lines.joined(), to: "passwd")
-        let script = #"mount --bind "$0" /etc/passwd; exec "$@""#
-        let daemon = try await DaemonProcess.started(
-            prefix: ["unshare", "--mount", "--propagation", "slave", "sh", "-ec", script, file])
+        let daemon = try await DaemonProcess.started(prefix: try homeOfRoot(home, in: accounts))
         withExtendedLifetime(accounts) {}
         return daemon
     }

@@ -23,6 +23,20 @@ func hostsFileAlone(in place: TemporaryDirectory) throws -> [String] {
     return ["unshare", "--mount", "sh", "-c", "mount --bind \(file) /etc/nsswitch.conf && exec \"$@\"", "sh"]
 }
 
+/// Returns a command that runs a daemon for which `home` is root's home directory.
+///
+/// - Parameter place: where the substitute of passwd(5) is written.
+func homeOfRoot(_ home: String, in place: TemporaryDirectory) throws -> [String] {
+    let lines = try text(of: "/etc/passwd").split(separator: "\n").map { line in
+        var fields = line.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+        if fields.count == 7, fields[2] == "0" { fields[5] = home }
+        return fields.joined(separator: ":") + "\n"
+    }
+    let file = try place.write(lines.joined(), to: "passwd")
+    let script = #"mount --bind "$0" /etc/passwd; exec "$@""#
+    return ["unshare", "--mount", "--propagation", "slave", "sh", "-ec", script, file]
+}
+
 extension DaemonProcess {
     /// Starts a daemon and waits until it answers.
     static func started(

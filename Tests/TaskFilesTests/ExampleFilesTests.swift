@@ -77,6 +77,9 @@ struct ExampleFilesTests {
         #expect(full.schedule.windows.count == 2 && full.queues.count == 1)
         #expect(full.watch.map(\.directory) == ["/srv/drop"])
         #expect(full.notify.map(\.secret) == ["k"])
+        let files = full.hosts["files.example.org"]
+        #expect(files?.access.credential == "files" && files?.access.owners == [.user("root"), .group("staff")])
+        #expect(full.hosts["pinned.example.org"]?.trust?.pins.count == 1)
         #expect(full.hosts["mirror.example.org"]?.httpVersion == .http2)
     }
 

@@ -40,8 +40,19 @@ struct ProcessEnvironmentTests {
     func ownDirectories() {
         let service = ProcessEnvironment(variables: Self.service, uid: 100).ownDirectories
         #expect(service.contains("/run/dld") && service.contains("/etc/other") && service.contains("/etc"))
-        let user = ProcessEnvironment(variables: ["RUNTIME_DIRECTORY": "/run/user/7/dld"], uid: 7).ownDirectories
-        #expect(user == ["/run/user/7/dld"])
+        let user = ProcessEnvironment(
+            variables: ["RUNTIME_DIRECTORY": "/run/user/7/dld", "HOME": "/home/u"], uid: 7)
+        #expect(user.ownDirectories == ["/run/user/7/dld", "/home/u/.config/dld/credentials"])
+    }
+
+    @Test("credentials come from the directory that systemd names, and for a user's daemon from the user's as well")
+    func credentials() {
+        let passed = ["CREDENTIALS_DIRECTORY": "/run/credentials/dld.service"]
+        let service = ProcessEnvironment(variables: Self.service.merging(passed) { $1 }, uid: 100)
+        #expect(service.systemCredentials == "/run/credentials/dld.service" && service.userCredentials == nil)
+        #expect(service.ownDirectories.contains("/run/credentials/dld.service"))
+        let user = ProcessEnvironment(variables: ["XDG_CONFIG_HOME": "/c"], uid: 7)
+        #expect(user.systemCredentials == nil && user.userCredentials == "/c/dld/credentials")
     }
 
     @Test("an instance has a configuration, a state, a socket and a unit of its own")

@@ -27,6 +27,7 @@ extension Configuration {
                 switch section.name {
                 case "watch": readWatches(section, baseDirectory: directory.isEmpty ? "/" : directory, files)
                 case "notify": readWebhooks(section, baseDirectory: directory, files)
+                case "hosts": readHosts(section, baseDirectory: directory, files)
                 default: read(section)
                 }
             }
@@ -45,7 +46,6 @@ extension Configuration {
         case "disk": each(section, ConfigurationKeys.disk) { $0.readDisk($1) }
         case "tls": each(section, ConfigurationKeys.tls) { $0.tls.caFile = $0.path(of: $1, for: .certificates) }
         case "network": each(section, ConfigurationKeys.network) { $0.readNetwork($1) }
-        case "hosts": readHosts(section)
         case "schedule": readSchedule(section)
         case "queues": readQueues(section)
         case "history": each(section, ConfigurationKeys.kept) { $0.readHistory($1) }
@@ -71,7 +71,7 @@ extension Configuration {
         }
     }
 
-    private mutating func path(of value: YAMLValue, for use: Place.Use) -> String? {
+    mutating func path(of value: YAMLValue, for use: Place.Use) -> String? {
         guard let path = value.absolutePath() else { return nil }
         let place = value.place
         places.append(Place(path: path, use: use, file: place.file, position: place.position))
@@ -143,31 +143,6 @@ extension Configuration {
                 return value.report("contains more than \(Bound.networks) networks")
             }
             network.deny = values.compactMap { $0.network() }
-        }
-    }
-
-    private mutating func readHosts(_ section: YAMLValue) {
-        let expected = "a mapping of hosts to their settings, such as {example.org: {http-version: 2}}"
-        for value in section.entries(atMost: Bound.hosts, expected) {
-            guard let pattern = HostPattern(value.name) else {
-                value.reportKey(HostPattern.expectation)
-                continue
-            }
-            guard hosts[pattern.text] == nil else {
-                value.reportKey("is given twice: `\(pattern.text)` is already present")
-                continue
-            }
-            var host = Host()
-            for value in value.mapping(ConfigurationKeys.host)?.values ?? [] {
-                switch value.name {
-                case "connections": host.connections = value.integer(in: Bound.connectionsPerHost)
-                case "download-rate": host.downloadRate = value.rate()
-                case "upload-rate": host.uploadRate = value.rate()
-                case "requests-per-second": host.requestsPerSecond = value.number(in: Bound.requestsPerSecond)
-                default: host.httpVersion = value.word()
-                }
-            }
-            hosts[pattern.text] = host
         }
     }
 

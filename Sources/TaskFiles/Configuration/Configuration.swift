@@ -176,6 +176,10 @@ package struct Configuration: Sendable, Equatable {
         package var uploadRate: Int64?
         /// The maximum number of requests that are sent to the host per second.
         package var requestsPerSecond: Double?
+        /// What the requests of ``HostAccess/owners`` are sent with.
+        package var access = HostAccess()
+        /// The criteria for the servers of the host; `nil` if the entry says nothing of them.
+        package var trust: HostTrust?
 
         package init(
             connections: Int? = nil, httpVersion: HTTPVersion? = nil, downloadRate: Int64? = nil,
@@ -187,6 +191,42 @@ package struct Configuration: Sendable, Equatable {
             self.uploadRate = uploadRate
             self.requestsPerSecond = requestsPerSecond
         }
+    }
+
+    /// What the requests of certain users to a host are sent with.
+    package struct HostAccess: Sendable, Equatable {
+        /// The scheme of the pattern; `nil` if it has none. Without the scheme of an unencrypted protocol, such requests
+        /// are sent with nothing.
+        package var scheme: String?
+        /// The name of the file with the credential.
+        package var credential: String?
+        /// The header lines (`Name: value`).
+        package var headers: [String] = []
+        /// The users; `nil` for administrators, or the user of a user's own daemon.
+        package var owners: [HostOwner]?
+
+        package init() {}
+
+        /// Whether there is something to send.
+        package var isEmpty: Bool { credential == nil && headers.isEmpty }
+    }
+
+    package enum HostOwner: Sendable, Equatable {
+        case everyone
+        /// A user by name or number.
+        case user(String)
+        /// The members of a group by name or number.
+        case group(String)
+    }
+
+    /// The criteria by which the servers of a host are trusted. Without any, those of the daemon apply.
+    package struct HostTrust: Sendable, Equatable {
+        /// The trusted certificates in PEM.
+        package var certificates: String?
+        /// The pinned public keys (`sha256//` and base64).
+        package var pins: [String] = []
+
+        package init() {}
     }
 
     /// The retention of ended tasks.
@@ -239,6 +279,9 @@ package struct Configuration: Sendable, Equatable {
         package static let activeTasks = 1...10_000
         package static let connectionsPerHost = 1...10_000
         static let requestsPerSecond = 0.0001...10_000.0
+        /// The maximum number of `owners` of a host, and of pinned keys.
+        package static let owners = 1_000
+        static let pins = 32
         /// The maximum number of patterns in ``hosts``.
         package static let hosts = 10_000
         /// The maximum number of directories in ``watch``; each takes a thread and a kernel descriptor.

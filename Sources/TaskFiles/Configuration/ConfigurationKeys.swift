@@ -18,8 +18,12 @@ enum ConfigurationKeys {
     static let tls = KeyTable(["ca-file"])
     static let network = KeyTable(["proxy", "deny", "exempt"])
     static let host = KeyTable(
-        ["connections", "http-version", "download-rate", "upload-rate", "requests-per-second"],
-        notCarriedOut: ["headers", "credential", "owners", "trust"])
+        [
+            "connections", "http-version", "download-rate", "upload-rate", "requests-per-second", "headers",
+            "credential",
+            "owners", "trust",
+        ])
+    static let trust = KeyTable(["ca-file", "pin"])
     static let window = KeyTable(["days", "from", "to", "download-rate", "upload-rate", "pause"])
     static let kept = KeyTable(["age", "count"])
     static let watch = KeyTable(["directory", "defaults"])

@@ -4,6 +4,8 @@ import TaskModel
 struct HostPattern {
     /// The pattern in lower case, without the root's dot.
     let text: String
+    /// The scheme in lower case, if the pattern has one.
+    private(set) var scheme: String?
 
     static let expectation =
         "is not a host; write a name such as example.org, NAME:PORT, https://NAME, or *.NAME for its subdomains"
@@ -13,6 +15,7 @@ struct HostPattern {
             let scheme = pattern[..<separator.lowerBound]
             guard let own = Self.text(scheme: scheme, name: pattern[separator.upperBound...]) else { return nil }
             text = own
+            self.scheme = scheme.lowercased()
             return
         }
         let isWildcard = pattern.utf8.starts(with: "*.".utf8)

@@ -112,7 +112,7 @@ extension Configuration {
     }
 
     /// A secret in the configuration, or in a file of its own.
-    private enum Secret {
+    enum Secret {
         case text(String)
         case file(String)
 
@@ -134,7 +134,7 @@ extension Configuration {
     }
 
     /// Returns a secret: a text, or for `@FILE` the file, whose path is relative to the configuration's directory.
-    private static func secret(
+    static func secret(
         _ value: YAMLValue, _ expected: String, _ baseDirectory: String, _ files: NamedFiles
     ) -> Secret? {
         guard let text = value.text(expected) else { return nil }

@@ -45,6 +45,9 @@ struct YAMLValue {
         source.report("`\(name)` \(message)", at: key ?? position)
     }
 
+    /// Reports a fault of the key itself without naming it.
+    func reportUnnamedKey(_ message: String) { source.report(message, at: key ?? position) }
+
     /// Reports a fault without naming the key.
     func reportBare(_ message: String, code: ErrorCode = .invalid) {
         source.report(message, at: position, code: code)

@@ -118,7 +118,14 @@ struct Admission {
         try checkName(asked, before)
         let keepsSecrets = Self.keepsSecrets(asked, before)
         let hasKey = settings.isTrusted(owner)
-        if keepsSecrets || hasKey, asked.directory != before.directory {
+        let hasAccess = hasAccess(owner, to: address)
+        if hasAccess, asked.url != before.url {
+            throw FieldError(
+                field: "url", code: .permissionDenied,
+                message: "may not name this host: the task would send it a credential that the configuration gives to "
+                    + "the task's owner and not to you")
+        }
+        if keepsSecrets || hasKey || hasAccess, asked.directory != before.directory {
             throw FieldError(
                 field: "directory", code: .permissionDenied,
                 message: "cannot be changed for another user's task if its owner's header fields, cookies, password or "
@@ -143,6 +150,12 @@ struct Admission {
             let field = "mirrors[\(index)]"
             try check(try TaskAddress(parsing: mirror, field: field), field: field, goesTo: known)
         }
+    }
+
+    /// Whether the configuration gives an owner a credential or headers for an address that the caller has not.
+    private func hasAccess(_ owner: UInt32, to address: TaskAddress) -> Bool {
+        let entries = settings.hostAccess.values(forHost: address.host, port: address.port)
+        return HostAccess.prefers(owner, to: caller.uid, among: entries, for: address)
     }
 
     /// Refuses to change the destination or the credentials of another user's upload, unless the caller may upload the

@@ -49,6 +49,16 @@ package enum AccountNames {
         return isAccount
     }
 
+    /// Returns the uid of an account with this name or number; `nil` if there is no such account.
+    package static func uid(_ text: String) -> UInt32? {
+        if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) { return UInt32(text) }
+        var account = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var space = [CChar](repeating: 0, count: 16 * 1024)
+        guard getpwnam_r(text, &account, &space, space.count, &found) == 0 else { return nil }
+        return found?.pointee.pw_uid
+    }
+
     private static let accounts = Mutex<[String: Bool]>([:])
 
     private static func exists(_ name: String) -> Bool {

@@ -97,7 +97,7 @@ struct RequestMaker {
         }
         if let agent = specification.userAgent { request.headerFields[.userAgent] = agent }
         if let referer = specification.referer { request.headerFields[.referer] = referer }
-        request.credential = TaskLogin(settings: settings, owner: owner).credential(of: specification)
+        TaskLogin(settings: settings, owner: owner).apply(to: &request, specification)
         request.cookies = specification.cookies.map(TaskCookies.storage)
         request.proxy = specification.proxy
         request.caCertificates = specification.caCertificates

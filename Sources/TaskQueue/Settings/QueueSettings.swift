@@ -57,6 +57,8 @@ package struct QueueSettings: Sendable {
     package var daemonUser: UInt32
     /// The owners to whom the denied networks of the session do not apply.
     package var networkExemption = NetworkExemption.none
+    /// What requests to hosts are sent with, by host.
+    package var hostAccess = HostTable<HostAccess>()
     /// The check of directories on behalf of the daemon process.
     package var inspector: PlaceInspector
     /// The absolute paths of the daemon user's private SSH keys, in the order in which they are tried.

@@ -1,4 +1,6 @@
 import Glibc
+import HTTPTypes
+import TaskFiles
 import TaskModel
 import Transfer
 
@@ -7,6 +9,65 @@ struct TaskLogin {
     let settings: QueueSettings
     /// The uid of the task's owner.
     let owner: UInt32
+
+    /// Adds to a request what authenticates the task: its own login, or else what the configuration has for its host.
+    ///
+    /// - Parameters:
+    ///   - request: the request to the task's own URL. What is added is kept within its origin.
+    ///   - specification: the task's options, including secrets.
+    func apply(to request: inout TransferRequest, _ specification: TaskSpecification) {
+        guard let (address, entries) = entries(for: request) else {
+            request.credential = credential(of: specification)
+            return
+        }
+        let (credential, headers) = HostAccess.choose(from: entries, for: address, owner: owner)
+        let hasOwnLogin = hasOwnLogin(specification, request, address, credential)
+        if !hasOwnLogin, let credential, address.takes(credential) {
+            set(credential, of: &request)
+        } else {
+            request.credential = self.credential(of: specification)
+        }
+        guard address.isHTTP else { return }
+        let own = request.headerFields
+        for header in headers {
+            guard let (name, value) = TaskSpecification.splitHeader(header), let name = HTTPField.Name(name),
+                own[name] == nil, !(hasOwnLogin && name == .authorization)
+            else { continue }
+            request.headerFields.append(HTTPField(name: name, value: value))
+        }
+    }
+
+    /// Returns the entries of the configuration for the server that the engine contacts.
+    private func entries(for request: TransferRequest) -> (address: TaskAddress, entries: [HostAccess])? {
+        guard !settings.hostAccess.isEmpty, let address = try? TaskAddress(parsing: request.url),
+            // The engine parses the URL on its own. Its view counts, since it makes the connection.
+            request.origin == address.hostKey
+        else { return nil }
+        let entries = settings.hostAccess.values(forHost: address.host, port: address.port)
+        return entries.isEmpty ? nil : (address, entries)
+    }
+
+    /// Whether a task has a login of its own. The name of the credential's user alone is none.
+    private func hasOwnLogin(
+        _ specification: TaskSpecification, _ request: TransferRequest, _ address: TaskAddress,
+        _ credential: HostCredential?
+    ) -> Bool {
+        if address.isHTTP, request.headerFields[.authorization] != nil { return true }
+        guard let user = specification.user ?? address.login?.user else { return false }
+        let password = specification.user == nil ? address.login?.password : specification.password
+        return password != nil || user != credential?.user
+    }
+
+    private func set(_ credential: HostCredential, of request: inout TransferRequest) {
+        switch credential {
+        case .password(let user, let password): request.credential = Credential(user: user, password: password)
+        case .bearer(let token): request.credential = .bearer(token)
+        case .certificate(let certificate, let key, let passphrase):
+            request.identity = ClientIdentity(certificate: certificate, key: key, passphrase: passphrase)
+        case .sshKey(let user, let key, let passphrase):
+            request.credential = .privateKey(user: user, text: key, passphrase: passphrase ?? "")
+        }
+    }
 
     /// Returns the credential of a task.
     ///
@@ -34,5 +95,17 @@ struct TaskLogin {
     static func keys(beneath home: String?) -> [String] {
         guard let home else { return [] }
         return ["id_ecdsa", "id_ed25519"].map { "\(home)/.ssh/\($0)" }
+    }
+}
+
+extension TaskAddress {
+    /// Whether the protocol of the URL has a use for a credential.
+    fileprivate func takes(_ credential: HostCredential) -> Bool {
+        switch credential {
+        case .password: true
+        case .bearer: isHTTP
+        case .certificate: scheme == "https" || scheme == "ftps"
+        case .sshKey: scheme == "sftp"
+        }
     }
 }

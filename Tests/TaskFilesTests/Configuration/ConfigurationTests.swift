@@ -130,19 +130,6 @@ struct ConfigurationTests {
                 == "/etc/dld/dld.yaml:3:3: `actve-tasks` is not a key here; did you mean `active-tasks`?")
     }
 
-    @Test(
-        "a key of the contract that nothing carries out is refused by name",
-        arguments: [
-            ("hosts: {h: {headers: []}}", 13),
-            ("hosts: {h: {credential: x}}", 13), ("hosts: {h: {owners: []}}", 13),
-            ("hosts: {h: {trust: default}}", 13),
-        ])
-    func notCarriedOut(text: String, column: Int) {
-        let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
-        #expect(error?.column == column)
-        #expect(error?.message.hasSuffix("is not supported by this version; remove it") == true)
-    }
-
     @Test("a text file of metrics is a file with an absolute path, whose directory is a place")
     func metrics() throws {
         let configuration = try Configuration(parsing: "metrics:\n  textfile: /m.prom\n", file: "f")

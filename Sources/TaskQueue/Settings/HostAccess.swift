@@ -1,0 +1,70 @@
+package import TaskFiles
+import TaskModel
+
+/// What the requests of certain users to a host are sent with.
+package struct HostAccess: Sendable {
+    /// The scheme of the pattern; `nil` if it has none.
+    package var scheme: String?
+    package var credential: HostCredential?
+    /// The header lines (`Name: value`).
+    package var headers: [String]
+    package var owners: HostOwners
+
+    package init(
+        scheme: String? = nil, credential: HostCredential? = nil, headers: [String] = [], owners: HostOwners
+    ) {
+        self.scheme = scheme
+        self.credential = credential
+        self.headers = headers
+        self.owners = owners
+    }
+
+    /// Whether requests by `scheme` may be sent with it. An unencrypted protocol must be named by the pattern.
+    private func covers(_ address: TaskAddress) -> Bool {
+        scheme.map { $0 == address.scheme } ?? address.isEncrypted
+    }
+
+    /// Whether requests of `owner` to an address are sent with something that those of `other` are not.
+    ///
+    /// - Parameter entries: the entries for the address.
+    static func prefers(
+        _ owner: UInt32, to other: UInt32, among entries: [HostAccess], for address: TaskAddress
+    ) -> Bool {
+        entries.contains { $0.covers(address) && $0.owners.contains(owner) && !$0.owners.contains(other) }
+    }
+
+    /// Returns what a user's requests to an address are sent with.
+    ///
+    /// - Parameter entries: the entries for the address, the most specific first. The credential and the headers come
+    ///   from the first that has them for the user.
+    static func choose(
+        from entries: [HostAccess], for address: TaskAddress, owner: UInt32
+    ) -> (credential: HostCredential?, headers: [String]) {
+        let own = entries.filter { $0.covers(address) && $0.owners.contains(owner) }
+        return (own.lazy.compactMap(\.credential).first, own.first { !$0.headers.isEmpty }?.headers ?? [])
+    }
+}
+
+/// A set of users.
+package struct HostOwners: Sendable {
+    private let includesEveryone: Bool
+    private let users: Set<UInt32>
+    private let groups: [@Sendable (_ uid: UInt32) -> Bool]
+
+    /// - Parameters:
+    ///   - groups: for each group, returns whether a user is a member. It is called at each attempt of a task and may
+    ///     wait for a lookup.
+    package init(
+        includesEveryone: Bool = false, users: Set<UInt32> = [],
+        groups: [@Sendable (_ uid: UInt32) -> Bool] = []
+    ) {
+        self.includesEveryone = includesEveryone
+        self.users = users
+        self.groups = groups
+    }
+
+    /// Returns whether a user belongs to the set.
+    func contains(_ uid: UInt32) -> Bool {
+        includesEveryone || users.contains(uid) || groups.contains { $0(uid) }
+    }
+}

@@ -1,0 +1,68 @@
+import TaskModel
+import TestSupport
+import Testing
+
+/// What the configuration says of the trust in a host.
+@Suite("Trust in hosts", .serialized, .timeLimit(.minutes(3)))
+struct HostTrustTests {
+    @Test("a pin counts beside each task's own certificates, at its host alone, and its error says what to do")
+    func pin() async throws {
+        let made = try await TestCertificates.shared
+        let nginx = try await Nginx(tls: .init(certificate: made.server))
+        let resource = Resource(size: 50_000)
+        try nginx.publish(resource, as: "f")
+        let wrong = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        func configuration(_ trust: String) -> String {
+            quickRetries + "hosts: {localhost: {trust: \(trust)}, '127.0.0.1': {trust: default}}\n"
+        }
+        let daemon = try await DaemonProcess.started(
+            configuration("{pin: '\(wrong)', ca-file: \(made.authority.path)}"))
+        let url = nginx.url("/f", host: "localhost")
+        let refused = try await daemon.settled(try await daemon.add(url))
+        #expect(refused.error?.code == .tls)
+        let message = refused.error?.message ?? ""
+        #expect(
+            message.contains("none of its keys is pinned") && message.contains(made.serverPublicKeyPin), "\(message)")
+        #expect(message.hasSuffix("pin one of them"), "\(message)")
+        #expect(nginx.accesses().isEmpty)
+        let own = try await daemon.add("--cacert", made.authority.path, url)
+        #expect(try await daemon.settled(own).error?.code == .tls)
+        // A redirect to the host is refused as well, and the other host is trusted as usual.
+        let other = try await daemon.add("--cacert", made.authority.path, nginx.url("/f"))
+        #expect(try await daemon.settled(other).state == .completed)
+
+        try daemon.configure(
+            configuration("{pin: ['\(wrong)', '\(made.serverPublicKeyPin)'], ca-file: \(made.authority.path)}"))
+        #expect(try await daemon.dlctl("reload").succeeded)
+        for _ in 0..<2 {
+            let accepted = try await daemon.settled(try await daemon.add(url))
+            #expect(accepted.state == .completed, "\(String(describing: accepted.error))")
+        }
+        // A connection that another pin let in serves no request after the reload.
+        try daemon.configure(configuration("{pin: '\(wrong)', ca-file: \(made.authority.path)}"))
+        #expect(try await daemon.dlctl("reload").succeeded)
+        #expect(try await daemon.settled(try await daemon.add(url)).error?.code == .tls)
+    }
+
+    @Test("certificates of a host take the place of the system's there, and a task's own take theirs")
+    func certificates() async throws {
+        let made = try await TestCertificates.shared
+        let nginx = try await Nginx(tls: .init(certificate: made.server))
+        try nginx.publish(Resource(size: 1_000), as: "f")
+        let name = "localhost:\(nginx.port)"
+        let daemon = try await DaemonProcess.started(
+            quickRetries + "hosts: {'\(name)': {trust: {ca-file: \(made.authority.path)}}}\n")
+        let url = nginx.url("/f", host: "localhost")
+        #expect(try await daemon.settled(try await daemon.add(url)).state == .completed)
+        // The same server by another name is not covered.
+        #expect(try await daemon.settled(try await daemon.add(nginx.url("/f"))).error?.code == .tls)
+        let strange = try await daemon.add("--cacert", made.selfSigned.certificate.path, url)
+        #expect(try await daemon.settled(strange).error?.code == .tls)
+        try daemon.configure(
+            quickRetries + "hosts: {'\(name)': {trust: {ca-file: \(made.selfSigned.certificate.path)}}}\n")
+        #expect(try await daemon.dlctl("reload").succeeded)
+        #expect(try await daemon.settled(try await daemon.add(url)).error?.code == .tls)
+        #expect(
+            try await daemon.settled(try await daemon.add("--cacert", made.authority.path, url)).state == .completed)
+    }
+}
