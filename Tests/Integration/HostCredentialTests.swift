@@ -12,13 +12,14 @@ struct HostCredentialTests {
 
     /// Starts a daemon of the system, whose credentials are passed as systemd passes them.
     private func daemon(
-        hosts: String, credentials: [String: String], more: String = "", prefix: [String] = []
+        hosts: String, credentials: [String: String], more: String = "", prefix: [String] = [],
+        environment: [String: String?] = [:]
     ) async throws -> (daemon: DaemonProcess, credentials: TemporaryDirectory) {
         let directory = try TemporaryDirectory()
         for (name, text) in credentials { try directory.write(text, to: name) }
         let daemon = try DaemonProcess(
             configuration: quickRetries + "control: {mode: 0666}\n\(more)hosts:\n\(hosts)\n", prefix: prefix,
-            environment: ["CREDENTIALS_DIRECTORY": directory.path], mode: 0o755)
+            environment: environment.merging(["CREDENTIALS_DIRECTORY": directory.path]) { $1 }, mode: 0o755)
         try await daemon.start()
         return (daemon, directory)
     }
@@ -116,7 +117,7 @@ struct HostCredentialTests {
         #expect(try await get(named, as: ben, from: daemon).state != .completed)
     }
 
-    @Test("A24: a token and headers are sent to their origin alone: not after a redirect, to a mirror or without TLS")
+    @Test("A8: a token and headers are sent to their origin alone: not after a redirect, to a mirror or without TLS")
     func origin() async throws {
         let other = try ScriptedServer(["/f": [.serve(resource)]])
         let server = try ScriptedServer([
@@ -150,14 +151,16 @@ struct HostCredentialTests {
         #expect(last.header("authorization") == "Basic own" && last.header("x-token") == "own")
     }
 
-    @Test("A23: a credential is in no list, event, log, backup or file of the daemon")
+    @Test("A23: a credential is in no list, event, journal, backup or file of the daemon")
     func nowhere() async throws {
+        let journal = try JournalSubstitute()
         let server = try ScriptedServer(["/f": [.serve(resource)], "/bad": [.status(403)]])
         let directory = try TemporaryDirectory()
         let field = try directory.write("X-Token: c4nary-field\n", to: "field")
         let (daemon, _) = try await daemon(
             hosts: "  http://127.0.0.1:\(server.port): {credential: site, headers: ['@\(field)'], owners: ['*']}",
-            credentials: ["site": "user: ann\npassword: c4nary-password\n"])
+            credentials: ["site": "user: ann\npassword: c4nary-password\n"], prefix: journal.prefix,
+            environment: journal.environment)
         let good = try await daemon.add(server.url("/f"))
         let bad = try await daemon.add(server.url("/bad"))
         #expect(try await daemon.settled(good).state == .completed)
@@ -168,15 +171,19 @@ struct HostCredentialTests {
         let copies = try TemporaryDirectory()
         let calls = [
             ["list", "--json"], ["show", "--json", "\(good)", "\(bad)"], ["events", "--json", "--after", "0"],
-            ["status", "--json"], ["backup", copies.file("copy")], ["rpc", "task.list"],
+            ["status", "--json"], ["show", "\(good)", "\(bad)"], ["backup", copies.file("copy")],
+            ["rpc", "task.list"],
         ]
         for arguments in calls {
             let outcome = try await daemon.dlctl(arguments)
             #expect(outcome.succeeded, "\(arguments) \(outcome.error)")
             for secret in secrets { #expect(!(outcome.output + outcome.error).contains(secret), "\(arguments)") }
         }
+        #expect(try await daemon.terminate() == .exited(0))
+        #expect(try !journal.story(of: good.rawValue).isEmpty)
+        let entries = "\(try journal.entries())"
         for secret in secrets {
-            #expect(!daemon.log.contains(secret))
+            #expect(!daemon.log.contains(secret) && !entries.contains(secret))
             let holders = try await run(["grep", "-rla", secret, daemon.stateDirectory, copies.path, daemon.downloads])
             #expect(holders.lines == [])
         }

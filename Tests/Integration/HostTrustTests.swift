@@ -27,7 +27,9 @@ struct HostTrustTests {
         #expect(nginx.accesses().isEmpty)
         let own = try await daemon.add("--cacert", made.authority.path, url)
         #expect(try await daemon.settled(own).error?.code == .tls)
-        // A redirect to the host is refused as well, and the other host is trusted as usual.
+        let server = try ScriptedServer(["/moved": [.redirect(url)]])
+        #expect(try await daemon.settled(try await daemon.add(server.url("/moved"))).error?.code == .tls)
+        // The server by another name is trusted as usual.
         let other = try await daemon.add("--cacert", made.authority.path, nginx.url("/f"))
         #expect(try await daemon.settled(other).state == .completed)
 
@@ -42,6 +44,27 @@ struct HostTrustTests {
         try daemon.configure(configuration("{pin: '\(wrong)', ca-file: \(made.authority.path)}"))
         #expect(try await daemon.dlctl("reload").succeeded)
         #expect(try await daemon.settled(try await daemon.add(url)).error?.code == .tls)
+    }
+
+    @Test("both count for FTPS too")
+    func ftps() async throws {
+        let made = try await TestCertificates.shared
+        let server = try await Vsftpd(security: .implicit(made.server))
+        try server.publish(Resource(size: 1_000), as: "f")
+        let url = server.url("/f", host: "localhost")
+        let wrong = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        let daemon = try await DaemonProcess.started()
+        for (trust, isTrusted) in [
+            ("{ca-file: \(made.authority.path)}", true),
+            ("{ca-file: \(made.authority.path), pin: '\(made.serverPublicKeyPin)'}", true),
+            ("{ca-file: \(made.authority.path), pin: '\(wrong)'}", false), ("default", false),
+        ] {
+            try daemon.configure(quickRetries + "hosts: {localhost: {trust: \(trust)}}\n")
+            #expect(try await daemon.dlctl("reload").succeeded)
+            let status = try await daemon.settled(try await daemon.add(url))
+            #expect(status.state == (isTrusted ? .completed : .failed), "\(trust): \(status)")
+            if !isTrusted { #expect(status.error?.code == .tls) }
+        }
     }
 
     @Test("certificates of a host take the place of the system's there, and a task's own take theirs")

@@ -16,7 +16,7 @@ struct TaskLogin {
     ///   - request: the request to the task's own URL. What is added is kept within its origin.
     ///   - specification: the task's options, including secrets.
     func apply(to request: inout TransferRequest, _ specification: TaskSpecification) {
-        guard let (address, entries) = entries(for: request) else {
+        guard let (address, entries) = entries(for: request), Self.keepsSecret(specification, address) else {
             request.credential = credential(of: specification)
             return
         }
@@ -35,6 +35,12 @@ struct TaskLogin {
             else { continue }
             request.headerFields.append(HTTPField(name: name, value: value))
         }
+    }
+
+    /// Whether nobody whom the task's owner chose can read what is sent. A proxy reads what is not encrypted, and a server
+    /// that the owner's own certificates trust reads everything.
+    private static func keepsSecret(_ specification: TaskSpecification, _ address: TaskAddress) -> Bool {
+        specification.caCertificates == nil && (specification.proxy == nil || address.isEncrypted)
     }
 
     /// Returns the entries of the configuration for the server that the engine contacts.

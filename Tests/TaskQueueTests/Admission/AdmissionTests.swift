@@ -33,6 +33,37 @@ struct AdmissionTests {
         }
     }
 
+    @Test("an administrator leads no task to a host where only its owner has a credential, nor moves it there")
+    func credentialsOfAnother() throws {
+        func fault(_ url: String, by uid: UInt32, _ change: (inout TaskSpecification) -> Void) -> String? {
+            var settings = Self.settings()
+            settings.hostAccess = HostTable([
+                "h": HostAccess(credential: .bearer("t"), owners: HostOwners(users: [7, 9]))
+            ])
+            let before = TaskSpecification(url: url)
+            var asked = before
+            change(&asked)
+            var admission = Admission(settings: settings, caller: Caller(uid: uid, isAdministrator: true), now: 5)
+            do throws(FieldError) {
+                _ = try admission.readmit(asked, after: before, names: true, owner: 7)
+                return nil
+            } catch {
+                #expect(error.code == .permissionDenied)
+                return error.field
+            }
+        }
+        for uid: UInt32 in [0, 7, 8, 9, 500] {
+            let (url, directory) = uid == 8 ? ("url", "directory") : (nil, nil)
+            #expect(fault("https://other/a", by: uid) { $0.url = "https://h/a" } == url)
+            #expect(fault("https://h/a", by: uid) { $0.url = "https://h/b" } == url)
+            #expect(fault("https://h/a", by: uid) { $0.directory = "/srv/b" } == directory)
+            #expect(fault("https://h/a", by: uid) { $0.limit = 5 } == nil)
+            #expect(fault("https://h/a", by: uid) { $0.url = "https://other/a" } == nil)
+            // The owner has nothing there without TLS.
+            #expect(fault("https://other/a", by: uid) { $0.url = "http://h/a" } == nil)
+        }
+    }
+
     @Test("a task enters with its place, its host and without its secrets")
     func admitted() throws {
         var specification = TaskSpecification(url: "https://u:p@Example.org/a%20b.iso?sig=x")

@@ -90,6 +90,20 @@ struct HostAccessTests {
             ])
     }
 
+    @Test("nothing is sent where the owner chose the trusted certificates, or the proxy of an unencrypted protocol")
+    func chosenByOwner() {
+        let hosts = [
+            "h:443": token("t", [ann], scheme: "https", headers: ["X-A: 1"]),
+            "h:80": token("t", [ann], scheme: "http", headers: ["X-A: 1"]),
+        ]
+        for (url, isSent) in [("https://h/f", true), ("http://h/f", false)] {
+            let proxied = request(url, by: ann, hosts) { $0.proxy = "http://proxy:3128" }
+            #expect((proxied.credential != nil) == isSent && proxied.headerFields.isEmpty != isSent)
+            let trusting = request(url, by: ann, hosts) { $0.caCertificates = "c" }
+            #expect(trusting.credential == nil && trusting.headerFields.isEmpty)
+        }
+    }
+
     @Test("each credential is used by the protocols that have a use for it")
     func kinds() {
         let owners = HostOwners(includesEveryone: true)

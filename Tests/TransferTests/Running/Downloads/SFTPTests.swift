@@ -278,13 +278,21 @@ struct SFTPTests {
         try server.publish(Resource(size: 10), as: "file")
         let key = server.encryptedClientKey
         #expect(try await manager.request(request("/file", key: key, passphrase: server.passphrase)).value.count == 10)
+        func inMemory(_ key: SFTPServer.KeyPair, passphrase: String = "") throws -> TransferRequest {
+            var request = request("/file")
+            request.credential = .privateKey(
+                user: server.user, text: try text(of: key.privateKey), passphrase: passphrase)
+            return request
+        }
+        #expect(try await manager.request(inMemory(server.clientKey)).value.count == 10)
+        #expect(try await manager.request(inMemory(key, passphrase: server.passphrase)).value.count == 10)
         var password = request("/file")
         password.credential = Credential(user: server.user, password: "secret")
         var nobody = request("/file")
         nobody.credential = nil
         for request in [
             request("/file", key: key, passphrase: "wrong"), request("/file", key: server.strangerKey), password,
-            nobody,
+            nobody, try inMemory(server.strangerKey), try inMemory(key, passphrase: "wrong"),
         ] {
             let error = await manager.request(request).outcome.result.error
             #expect(error?.code == .loginRefused)
