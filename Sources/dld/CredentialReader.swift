@@ -1,5 +1,6 @@
 import Glibc
 import TaskFiles
+import Transfer
 
 /// A reader of the files with credentials: those that systemd passes, and those of the user of a user's own daemon.
 struct CredentialReader {
@@ -23,11 +24,16 @@ struct CredentialReader {
         } catch {
             throw Failure(reason: "\(error)")
         }
+        let credential: HostCredential
         do throws(FileError) {
-            return try HostCredential(parsing: FileText.decode(bytes, file: place.path), file: place.path)
+            credential = try HostCredential(parsing: FileText.decode(bytes, file: place.path), file: place.path)
         } catch {
             throw Failure(reason: "\(error)")
         }
+        if case .certificate(let text, _, _) = credential, PublicKeyPin(certificate: text) == nil {
+            throw Failure(reason: "\(place.path): `certificate` contains no readable certificate")
+        }
+        return credential
     }
 
     /// Returns the path of the file, and whether systemd passes it.

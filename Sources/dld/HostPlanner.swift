@@ -81,7 +81,7 @@ struct HostPlanner {
 
     /// Returns the criteria by which servers are trusted, by host.
     ///
-    /// - Throws: the error at a pin that is none.
+    /// - Throws: the error at a pin that is none, or at a file without a readable certificate.
     func trust() throws(FileError) -> [String: HostTrust] {
         var table: [String: HostTrust] = [:]
         for (pattern, host) in configuration.hosts.sorted(by: { $0.key < $1.key }) {
@@ -94,6 +94,11 @@ struct HostPlanner {
                         "`pin` must be sha256// and 44 characters in base64, the SHA-256 digest of a public key")
                 }
                 pins.append(pin)
+            }
+            if let text = trust.certificates, PublicKeyPin(certificate: text) == nil {
+                throw configuration.positions.error(
+                    at: Configuration.position(of: "ca-file", ofHost: pattern),
+                    "`ca-file` names a file whose first certificate is not readable")
             }
             table[pattern] = HostTrust(caCertificates: trust.certificates, pins: pins)
         }

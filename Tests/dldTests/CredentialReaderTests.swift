@@ -61,6 +61,11 @@ struct CredentialReaderTests {
         try write("c4nary", to: "own/dld/credentials/wrong")
         let wrong = refusal(reader(), "wrong")
         #expect(wrong?.contains("/wrong:1:1: must be a mapping") == true && wrong?.contains("c4nary") == false)
+        let (begin, end) = ("-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----")
+        let key = "-----BEGIN PRIVATE KEY-----\n  AAAA\n  -----END PRIVATE KEY-----"
+        try write(
+            "certificate: |\n  \(begin)\n  AAAA\n  \(end)\nkey: |\n  \(key)\n", to: "own/dld/credentials/certificate")
+        #expect(refusal(reader(), "certificate")?.hasSuffix("`certificate` contains no readable certificate") == true)
         try directory.makeDirectory("own/dld/credentials/directory")
         #expect(refusal(reader(), "directory")?.contains("is not a regular file") == true)
         #expect(mkfifo(directory.file("own/dld/credentials/pipe"), 0o600) == 0)

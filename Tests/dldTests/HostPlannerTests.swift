@@ -71,6 +71,18 @@ struct HostPlannerTests {
         }
     }
 
+    @Test("a file whose first certificate is not readable is a fault where it is named")
+    func unreadableCertificates() throws {
+        let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        let configuration = try Configuration(
+            parsing: "hosts: {h: {trust: {ca-file: /ca.pem}}}", file: "f", readFile: { _, _ in Array(text.utf8) })
+        let planner = HostPlanner(
+            configuration: configuration, environment: ProcessEnvironment(variables: [:], uid: 900),
+            administrators: nil, readsCredentials: true)
+        let error = #expect(throws: FileError.self) { try planner.trust() }
+        #expect(error?.description.hasPrefix("f:1:30: `ca-file` names a file whose first") == true)
+    }
+
     @Test("certificates and pins reach the session by host")
     func trust() throws {
         let pin = "sha256//" + String(repeating: "A", count: 43) + "="

@@ -101,6 +101,7 @@ extension Configuration {
         for value in values.values {
             switch value.name {
             case "ca-file":
+                record(value, "ca-file", of: pattern)
                 guard let path = path(of: value, for: .certificates) else { continue }
                 switch files.text(path, limit: SecretText.Limit.certificates) {
                 case .success(let text) where text.contains("-----BEGIN CERTIFICATE-----"): trust.certificates = text

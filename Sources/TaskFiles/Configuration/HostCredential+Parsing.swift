@@ -131,7 +131,7 @@ extension YAMLValue {
     /// - Parameter isEncryptable: whether there is a passphrase. Without one, OpenSSL would ask the terminal.
     fileprivate func privateKey(isEncryptable: Bool) -> String? {
         guard let text = pem("PRIVATE KEY") else { return nil }
-        guard isEncryptable || !(text.contains("BEGIN ENCRYPTED") || text.contains("ENCRYPTED\n")) else {
+        guard isEncryptable || !text.contains("ENCRYPTED") else {
             report("is encrypted; add `passphrase`")
             return nil
         }
