@@ -46,7 +46,7 @@ struct HostPlanner {
         guard let named else { return fallback }
         var includesEveryone = false
         var users: Set<UInt32> = []
-        var groups: [@Sendable (UInt32) -> Bool] = []
+        var groups: Set<UInt32> = []
         for (index, owner) in named.enumerated() {
             func unknown(_ text: String) -> FileError {
                 configuration.positions.error(
@@ -63,10 +63,16 @@ struct HostPlanner {
                 guard let gid = AccessRule.group(name) else {
                     throw unknown("there is no group \(name) on this system")
                 }
-                groups.append(Self.membership(of: AdministratorGroup(gid: gid)))
+                groups.insert(gid)
             }
         }
-        return HostOwners(includesEveryone: includesEveryone, users: users, groups: groups)
+        // One lookup of a user serves all groups of the entry.
+        let membership = groups.first.map { [groups] first in
+            AdministratorGroup(gid: first, lookUp: { !groups.isDisjoint(with: AccountNames.groups(of: $0)) })
+        }
+        return HostOwners(
+            includesEveryone: includesEveryone, users: users,
+            groups: membership.map { [Self.membership(of: $0)] } ?? [])
     }
 
     /// The owners where an entry names none: administrators, or the user of a user's own daemon.

@@ -58,8 +58,9 @@ class Scenarios(Faults):
             self.memory_that_runs_out, self.clock_jumps, self.second_daemon_is_refused,
             self.restart_refuses_no_client, self.many_transfers_stop_in_time, self.shutdown_stops_the_unit,
             self.damaged_databases, self.hundred_thousand_tasks, self.instance, self.user_service,
-            self.denied_addresses, self.names_that_rebind, self.hostile_environment, self.open_umask, self.soak,
-            self.reboot_resumes, self.power_cut_resumes, self.idle_daemon, self.remove_keeps_data, self.purge_deletes,
+            self.denied_addresses, self.credentials, self.names_that_rebind, self.hostile_environment,
+            self.open_umask, self.soak, self.reboot_resumes, self.power_cut_resumes, self.idle_daemon,
+            self.remove_keeps_data, self.purge_deletes,
         ]
         return [(test.__name__.replace("_", " "), test) for test in tests]
 
@@ -429,6 +430,56 @@ class Scenarios(Faults):
             check((task["error"] or {}).get("code") == "address-not-allowed", f"{address}: {task}")
         number = int(self.dlctl("add", "--wait", "http://127.0.0.1/small", user="root"))
         check(self.task(number, "root")["state"] == "completed", "root is denied an address")
+
+    def credentials(self):
+        """A23, A25: a password that systemd passes serves its owners alone, and is nowhere else."""
+        box = self.box
+        good = box.out("cat", "/etc/dld/dld.yaml") + "\n"
+        unit = "/etc/systemd/system/dld.service.d/files.conf"
+        entry = f"  https://{SERVER}: {{credential: files, owners: [anna], trust: {{ca-file: /srv/www/server.pem}}}}\n"
+
+        def restart(line: str, fails: bool = False) -> None:
+            box.write(unit, f"[Service]\n{line}\n")
+            box.run("systemctl", "daemon-reload")
+            said = box.run("systemctl", "restart", "dld", check=False)
+            check((said.returncode != 0) == fails, f"{line}: {said.stderr}")
+
+        def asks(user: str) -> dict:
+            number = int(self.dlctl("add", f"https://{SERVER}/private/small", user=user))
+            box.run("dlctl", "wait", str(number), "--timeout", "30", user=user, check=False)
+            return self.task(number, user)
+
+        box.write("/root/files.yaml", "user: anna\npassword: s3cret-word\n", 0o600)
+        box.run("mkdir", "-p", "/etc/credstore.encrypted")
+        box.run("systemd-creds", "encrypt", "--with-key=host", "--name=files", "/root/files.yaml",
+                "/etc/credstore.encrypted/files")
+        box.write("/etc/dld/dld.yaml", good.replace("\nhosts:\n", f"\nhosts:\n{entry}"), 0o644)
+        try:
+            said = box.run("dld", "--check-config")
+            check("credentials of hosts are checked when the service starts" in said.stderr, said.stderr)
+            for line in ["LoadCredentialEncrypted=files:/etc/credstore.encrypted/files",
+                         "LoadCredential=files:/root/files.yaml"]:
+                restart(line)
+                task = asks("anna")
+                check(task["state"] == "completed", f"{line}: {task['error']}")
+                for user in ["ben", "root"]:
+                    task = asks(user)
+                    check((task["state"], task["reason"]) == ("paused", "auth"), f"{user}: {task}")
+            box.run("systemctl", "reload", "dld")
+            check(asks("anna")["state"] == "completed", "the credential is lost at a reload")
+            passed = "/run/credentials/dld.service/files"
+            check(box.run("cat", passed, user="ben", check=False).returncode != 0, "ben reads the credential")
+            for place in ["/var/lib/dld", "/run/dld"]:
+                check(box.run("grep", "-ra", "s3cret-word", place, check=False).returncode == 1, f"it is in {place}")
+            check("s3cret" not in box.out("journalctl", "-b", "-t", "dld", "-o", "json", "--no-pager"), "it is logged")
+            restart("", fails=True)
+            check(box.property("dld", "ExecMainStatus") == "78", "a missing credential has another exit status")
+        finally:
+            box.write("/etc/dld/dld.yaml", good, 0o644)
+            box.run("rm", unit)
+            box.run("systemctl", "daemon-reload")
+            box.run("systemctl", "reset-failed", "dld.service", "dld.socket", check=False)
+            box.run("systemctl", "start", "dld.socket", "dld")
 
     # Ends of the machine
 

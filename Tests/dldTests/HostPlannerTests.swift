@@ -47,6 +47,8 @@ struct HostPlannerTests {
         #expect(try owners("[root]").contains(0) && !owners("[root]").contains(1))
         #expect(try owners("[1234567]").contains(1_234_567) && !owners("[1234567]").contains(0))
         #expect(try owners("['@root']").contains(0) && !owners("['@root']").contains(1_234_567))
+        let several = try owners("['@daemon', '@root', 1234567]")
+        #expect(several.contains(0) && several.contains(1_234_567) && !several.contains(1_234_568))
         #expect(try owners("['@0']").contains(0) && owners("['*']").contains(1_234_567))
     }
 
