@@ -36,6 +36,8 @@ package struct ConnectionLimits: Sendable {
     package var stalled = Duration.seconds(30)
     /// The time that running requests and their responses get to complete when the server shuts down.
     package var grace = Duration.seconds(2)
+    /// The time that an idle connection has for its next request when the server shuts down, from when it became idle.
+    package var requestTime = Duration.milliseconds(250)
 
     package init() {}
 

@@ -116,14 +116,21 @@ final class ConnectionTable {
         notifyIfQuiet()
     }
 
-    /// Lets the running requests complete, for at most `limits.grace`.
+    /// Lets the running requests complete, for at most `limits.grace`, and those of clients that have just connected.
     ///
     /// - Returns: whether nothing will use `eventLoop` any more.
     func drain(on eventLoop: any EventLoop) -> EventLoopFuture<Bool> {
         let promise = eventLoop.makePromise(of: Bool.self)
         isDraining = true
         quiet = promise
-        for connection in Array(connections.values) { connection.drain() }
+        // The request of a client that has just connected may be on its way.
+        let latest = NIODeadline.now() - TimeAmount(limits.requestTime)
+        for connection in Array(connections.values) where connection.idleSince.map({ $0 <= latest }) ?? true {
+            connection.drain()
+        }
+        let draining = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.requestTime)) {
+            for connection in Array(self.connections.values) { connection.drain() }
+        }
         let closing = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.grace)) {
             for connection in Array(self.connections.values) { connection.close() }
         }
@@ -132,6 +139,7 @@ final class ConnectionTable {
             self.quiet = nil
         }
         promise.futureResult.assumeIsolated().whenComplete { _ in
+            draining.cancel()
             closing.cancel()
             givingUp.cancel()
         }

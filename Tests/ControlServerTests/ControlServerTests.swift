@@ -106,7 +106,26 @@ struct ControlServerTests {
         }
     }
 
-    @Test("shutting down lets the answer under way go out, takes nothing new and ends idle connections at once")
+    @Test("shutting down serves a request that comes just after its connection")
+    func shutdownServesArrivals() async throws {
+        let limits: (inout ConnectionLimits) -> Void = {
+            $0.grace = .seconds(60)
+            $0.requestTime = .seconds(60)
+        }
+        try await withServer(ScriptedHandler(), limits: limits) { server, path in
+            let client = try TestClient(connectingTo: path)
+            try await client.send(request(1) + "\n")
+            #expect(try await client.line() == acknowledgement(1))
+            async let ended: Void = server.shutdown()
+            try await eventually(that: "it accepts nobody") { (try? TestClient(connectingTo: path)) == nil }
+            try await client.send(request(2) + "\n")
+            #expect(try await client.line() == acknowledgement(2))
+            client.leave()
+            await ended
+        }
+    }
+
+    @Test("shutting down lets the answer under way go out, takes nothing new and ends idle connections")
     func shutdownDrains() async throws {
         let begun = Gate()
         let gate = Gate()

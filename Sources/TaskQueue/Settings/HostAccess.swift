@@ -19,7 +19,7 @@ package struct HostAccess: Sendable {
         self.owners = owners
     }
 
-    /// Whether requests by `scheme` may be sent with it. An unencrypted protocol must be named by the pattern.
+    /// Whether requests to an address may be sent with it. The pattern has to name an unencrypted protocol.
     private func covers(_ address: TaskAddress) -> Bool {
         scheme.map { $0 == address.scheme } ?? address.isEncrypted
     }
