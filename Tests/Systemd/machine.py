@@ -40,7 +40,8 @@ class Machine:
     def _find_leader(self) -> bool:
         assert self.nspawn
         if self.nspawn.poll() is not None:
-            raise Failure(f"systemd-nspawn ended with {self.nspawn.returncode}; see {self.place}/console")
+            said = (self.place / "console").read_text(errors="replace").strip().splitlines()
+            raise Failure(f"systemd-nspawn ended with {self.nspawn.returncode}: {' '.join(said[-3:])}")
         children = pathlib.Path(f"/proc/{self.nspawn.pid}/task/{self.nspawn.pid}/children").read_text().split()
         for child in children:
             try:

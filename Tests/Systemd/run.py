@@ -47,7 +47,11 @@ def main() -> int:
         print(f"the package is not tried on a systemd: {reason}")
         return 0
     previous = options.previous or tree.earlier_package(options.package)
-    box = machine.Machine(tree.ensure())
+    try:
+        box = machine.Machine(tree.ensure())
+    except subprocess.CalledProcessError as failure:
+        print(f"the package is not tried on a systemd: no tree can be made for it: {failure}")
+        return 0
     passed, failed = 0, []
     try:
         try:

@@ -95,13 +95,13 @@ class Scenarios(Faults):
 
     def resumed(self, number: int, before: dict, user: str = "anna") -> None:
         """Lets a task complete at full speed and checks that nothing but a little was fetched twice."""
-        self.box.run("sed", "-i", "s/limit_rate 64k/limit_rate 0/", "/etc/nginx/nginx.conf")
-        self.box.run("nginx", "-s", "reload")
         self.box.run("dlctl", "pause", str(number), user=user)
-        self.box.run("dlctl", "resume", str(number), user=user)
-        self.box.run("dlctl", "wait", str(number), "--timeout", "60", user=user, timeout=90)
-        self.box.run("sed", "-i", "s/limit_rate 0/limit_rate 64k/", "/etc/nginx/nginx.conf")
-        self.box.run("nginx", "-s", "reload")
+        self.serve("s/limit_rate 64k/limit_rate 0/")
+        try:
+            self.box.run("dlctl", "resume", str(number), user=user)
+            self.box.run("dlctl", "wait", str(number), "--timeout", "60", user=user, timeout=90)
+        finally:
+            self.serve("s/limit_rate 0/limit_rate 64k/")
         task = self.task(number, user)
         check(task["state"] == "completed", f"task {number} is {task['state']}: {task['error']}")
         self.same(task)
@@ -109,6 +109,13 @@ class Scenarios(Faults):
         extra = task["bytesFetched"] - task["bytesTotal"]
         check(extra <= 4 << 20, f"{extra} bytes were fetched twice")
         check(task["bytesDone"] >= before["bytesDone"], "bytes were lost")
+
+    def serve(self, change: str) -> None:
+        """Starts nginx anew with a change of its configuration, so that none of its former processes goes on."""
+        self.box.run("sed", "-i", change, "/etc/nginx/nginx.conf")
+        self.box.run("nginx", "-s", "stop")
+        self.box.eventually("nginx ends", lambda: self.box.run("pgrep", "nginx", check=False).returncode != 0)
+        self.box.run("nginx")
 
     def started_anew(self, former: int) -> int:
         return self.box.eventually("the service runs again", lambda: (
@@ -416,8 +423,8 @@ class Scenarios(Faults):
         box.run("systemctl", "--user", "start", "dld@work.socket", user="anna", environment=own)
         self.dlctl("--instance", "work", "add", "--wait", f"http://{SERVER}/small", environment=own)
         box.run("test", "-d", "/home/anna/.local/state/dld-work")
-        text = box.out("systemctl", "--user", "status", "dld.service", user="anna", environment=own)
-        check("Ready" in text, text)
+        box.eventually("the status is ready", lambda: "Ready" in box.out(
+            "systemctl", "--user", "status", "dld.service", user="anna", environment=own))
         box.run("systemctl", "--user", "disable", "--now", "dld.socket", "dld.service", user="anna", environment=own)
         box.run("systemctl", "--user", "stop", "dld@work.socket", "dld@work.service", user="anna", environment=own)
 
