@@ -36,7 +36,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("package", type=pathlib.Path)
     parser.add_argument("--previous", type=pathlib.Path, help="the package from which an upgrade is tried; by default "
-                        "that of an earlier version that passed")
+                        "the newest of an earlier version beside PACKAGE, or that which passed last")
     parser.add_argument("--only", help="runs the tests whose names contain one of these words, after the installation")
     parser.add_argument("--keep", action="store_true", help="leaves the machine for inspection after a failure")
     parser.add_argument("--idle", type=float, default=60, help="the seconds in which an idle daemon is watched")

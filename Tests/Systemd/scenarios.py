@@ -511,7 +511,9 @@ class Scenarios(Faults):
 
     @needed
     def upgrade_goes_on(self):
-        if not self.previous:
+        if self.previous:
+            print(f"  from {self.previous.name}")
+        else:
             print("  without a package of another version, the same one is installed again")
         number = self.add("/slow/large")
         before = self.running(number, 300_000)

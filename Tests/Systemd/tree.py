@@ -63,13 +63,17 @@ def version(package: pathlib.Path) -> str:
                           text=True).stdout.strip()
 
 
+def is_earlier(one: pathlib.Path, other: pathlib.Path) -> bool:
+    return subprocess.run(["dpkg", "--compare-versions", version(one), "lt", version(other)]).returncode == 0
+
+
 def earlier_package(package: pathlib.Path) -> pathlib.Path | None:
-    """Returns the package that passed last, if its version is earlier than that of `package`."""
-    kept = directory().parent / "passed.deb"
-    if not kept.is_file():
-        return None
-    comparison = subprocess.run(["dpkg", "--compare-versions", version(kept), "lt", version(package)])
-    return kept if comparison.returncode == 0 else None
+    """Returns the newest package of an earlier version: beside `package`, or the one that passed last."""
+    found = None
+    for other in [directory().parent / "passed.deb", *package.parent.glob("dld_*.deb")]:
+        if other.is_file() and is_earlier(other, package) and (found is None or is_earlier(found, other)):
+            found = other
+    return found
 
 
 def keep_package(package: pathlib.Path) -> None:
