@@ -30,6 +30,7 @@ package final class TaskStore: Sendable {
     /// The time at which the copy from before the last update of the schema is to be removed; `nil` if there is none.
     let schemaCopyExpiry: Mutex<Milliseconds?>
 
+    private let readGate = ReadGate()
     private let watch: StoreWatch
     let backups: BackupMaker
     let pool: DatabasePool
@@ -126,12 +127,13 @@ package final class TaskStore: Sendable {
         return configuration
     }
 
-    /// Completes the enqueued writes, checkpoints the log into the database and closes it.
+    /// Completes the enqueued writes and the present reads, checkpoints the log into the database and closes it.
     ///
     /// Further calls have no effect.
     package func close() throws(StoreError) {
         guard writes.close() else { return }
         backups.end()
+        readGate.close()
         // The files may have been displaced after the last check.
         _ = pool.writeWithoutTransaction { watch.refusal($0) }
         // Another file has the log's path, and SQLite would remove it on closing. The files are closed when the process
@@ -160,12 +162,14 @@ package final class TaskStore: Sendable {
     }
 
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        guard watch.isDisplaced else { return try translated { try pool.read(body) } }
-        // A new reader connection would open another database, or none.
-        return try translated {
-            try pool.writeWithoutTransaction { database in
-                _ = watch.refusal(database)  // the call ensures that a copy exists
-                return try body(database)
+        try translated {
+            try readGate.read {
+                guard watch.isDisplaced else { return try pool.read(body) }
+                // A new reader connection would open another database, or none.
+                return try pool.writeWithoutTransaction { database in
+                    _ = watch.refusal(database)  // the call ensures that a copy exists
+                    return try body(database)
+                }
             }
         }
     }

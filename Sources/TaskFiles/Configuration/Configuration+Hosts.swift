@@ -32,6 +32,11 @@ extension Configuration {
             if let owners = values?["owners"], values?["credential"] == nil, values?["headers"] == nil {
                 owners.report("has no effect without `credential` or `headers`")
             }
+            if host.access.credential != nil, let headers = values?["headers"],
+                host.access.headers.contains(where: { $0.lowercased().hasPrefix("authorization:") })
+            {
+                headers.report("must not contain Authorization beside `credential`")
+            }
             if host.access.isEmpty { host.access = HostAccess() }
             hosts[pattern.text] = host
         }

@@ -41,8 +41,10 @@ struct SchemaCopy {
                 try database.firstRow("PRAGMA page_count") { try $0.integer(0) as Int64 } ?? 0
             )
         }
+        let name = Self.prefix + present
         let copies = names()
-        if let kept = copies.first(where: { isCopy($0, ofOpening: opening) }) {
+        // Before its first step was committed, the database is as it was, and a new copy is as good.
+        if let kept = copies.first(where: { $0 != name && isCopy($0, ofOpening: opening) }) {
             return "the database's schema is being updated to \(newest); \(kept) is the database before the update"
         }
         let bytes = pages.multipliedClamped(by: Database.pageSize)
@@ -57,7 +59,6 @@ struct SchemaCopy {
                     + "\(room.free / 1_024) KiB are free, and \(room.reserved / 1_024) KiB are reserved for tasks; "
                     + "free some space and start the daemon again")
         }
-        let name = Self.prefix + present
         try copy(pool, to: name)
         for other in copies where other != name { remove(other) }
         return "the database's schema is being updated to \(newest); \(name) is the database before the update, and "
@@ -90,7 +91,7 @@ struct SchemaCopy {
         }
         try fill(path, from: pool)
         guard fsync(descriptor) == 0 else { throw Self.error(path) }
-        guard rename(path, "\(directory)/\(name)") == 0 else { throw Self.error(path) }
+        guard rename(path, "\(directory)/\(name)") == 0 else { throw Self.error("\(directory)/\(name)") }
         try RescuedStore.synchronize(directory)
     }
 

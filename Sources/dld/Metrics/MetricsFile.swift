@@ -10,6 +10,8 @@ final class MetricsFile: Sendable {
     private struct State {
         var path: String?
         var problem: String?
+        /// Whether the file is this daemon's.
+        var isWritten = false
         /// Whether the last values are written, after which no others are.
         var hasEnded = false
     }
@@ -22,15 +24,32 @@ final class MetricsFile: Sendable {
     /// - Parameter path: the absolute path; `nil` for no file.
     init(path: String?) { state = Mutex(State(path: path)) }
 
+    /// The path. When it changes, the file of the former path is removed: its values would look like those of a second
+    /// daemon.
     var path: String? {
         get { state.withLock { $0.path } }
         set {
-            let isNew = state.withLock { state in
-                let isNew = state.path != newValue
-                if isNew { state = State(path: newValue, hasEnded: state.hasEnded) }
-                return isNew
+            let former = state.withLock { state -> State? in
+                guard state.path != newValue else { return nil }
+                defer { state = State(path: newValue, hasEnded: state.hasEnded) }
+                return state
             }
-            if isNew { changes.add() }
+            guard let former else { return }
+            if former.isWritten, let path = former.path {
+                thread.async { if Self.obstacle(at: path) == nil { _ = unlink(path) } }  // may be gone by now
+            }
+            changes.add()
+        }
+    }
+
+    /// Returns why the file cannot be written to a path: something else has the name, which must not be replaced.
+    static func obstacle(at path: String) -> String? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        return switch status.st_mode & S_IFMT {
+        case S_IFREG, S_IFLNK: nil
+        case S_IFDIR: "it is a directory"
+        default: "it is not a regular file"
         }
     }
 
@@ -65,12 +84,13 @@ final class MetricsFile: Sendable {
     private static let patience: DispatchTimeInterval = .seconds(2)
 
     private func update(_ path: String, _ text: String) -> String? {
-        let problem = Self.replace(path, with: text).map {
-            "the metrics cannot be written to \(path) (\(String(cString: strerror($0)))); correct `metrics.textfile`, or "
-                + "make its directory writable"
+        let reason = Self.obstacle(at: path) ?? Self.replace(path, with: text).map { String(cString: strerror($0)) }
+        let problem = reason.map {
+            "the metrics cannot be written to \(path) (\($0)); correct `metrics.textfile`, or make its directory writable"
         }
         return state.withLock { state in
             guard state.path == path else { return nil }
+            if problem == nil { state.isWritten = true }
             defer { state.problem = problem }
             return state.problem == problem ? nil : problem
         }

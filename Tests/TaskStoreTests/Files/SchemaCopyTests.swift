@@ -14,13 +14,15 @@ struct SchemaCopyTests {
     init() throws { directory = try TemporaryDirectory() }
 
     /// Makes a database of an earlier program, with a mark by which it is recognised.
-    private func make(schema: String, opening: Int64 = 1) throws {
+    private func make(schema: String, opening: Int64 = 1, mark: String = "old") throws {
+        // SQLite would apply the log of another database.
+        for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
         let pool = try DatabasePool(path: path)
         try Schema.migrator.migrate(pool, upTo: schema)
         try pool.writeWithoutTransaction { database in
             try database.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
             try database.setMeta("opening", to: opening)
-            try database.setMetaText("mark", to: "old")
+            try database.setMetaText("mark", to: mark)
         }
         try pool.close()
     }
@@ -93,6 +95,16 @@ struct SchemaCopyTests {
         try store.close()
         #expect(store.updateNote?.contains("dld.db.schema-v1 is the database before the update") == true)
         #expect(copies() == ["dld.db.schema-v1"])
+    }
+
+    @Test("a copy of the same schema is replaced, since the database may have changed since")
+    func sameSchema() throws {
+        try make(schema: "v15", opening: 7)
+        try TaskStore(directory: directory.path).close()
+        try make(schema: "v15", opening: 7, mark: "newer")
+        try TaskStore(directory: directory.path).close()
+        #expect(copies() == ["dld.db.schema-v15"])
+        #expect(try read("dld.db.schema-v15", Self.mark) == "newer")
     }
 
     @Test("a copy from before an earlier update is replaced")

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Synchronization
 import TestSupport
@@ -39,6 +40,37 @@ struct MetricsFileTests {
         #expect(TemporaryDirectory.names(in: directory.path).sorted() == ["none", "place"])
         file.path = nil
         #expect(file.problem == nil)
+    }
+
+    @Test("what is not a file stays", arguments: ["pipe", "device"])
+    func notAFile(kind: String) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("m.prom")
+        if kind == "pipe" {
+            #expect(mkfifo(path, 0o600) == 0)
+        } else if mknod(path, S_IFCHR | 0o600, 0x107) != 0 {
+            return  // only root can make devices
+        }
+        let file = MetricsFile(path: path)
+        #expect(await file.write("x")?.contains("it is not a regular file") == true)
+        var status = stat()
+        #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG)
+    }
+
+    @Test("a file whose path is changed is removed, if this daemon has written it")
+    func formerPath() async throws {
+        let directory = try TemporaryDirectory()
+        let foreign = try directory.write("foreign", to: "foreign.prom")
+        let file = MetricsFile(path: foreign)
+        file.path = directory.file("a.prom")
+        _ = await file.write("x")
+        file.path = directory.file("b.prom")
+        _ = await file.write("x")
+        #expect(TemporaryDirectory.names(in: directory.path).sorted() == ["b.prom", "foreign.prom"])
+        file.path = nil
+        try await eventually(that: "it is removed") {
+            !FileManager.default.fileExists(atPath: directory.file("b.prom"))
+        }
     }
 
     @Test("nothing is written after the last values")
