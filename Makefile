@@ -76,7 +76,7 @@ demo: setup release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Demo/demo.sh
 
 # Those that have to meet a moment, or that load the machine by themselves.
-ALONE := ^Integration\.(ReorderedWrites|CrashLoop|TransferLoad|Interruption|UnreadAnswers|ExtremeRequest|SameName)
+ALONE := ^Integration\.(DaemonMemory|ReorderedWrites|CrashLoop|TransferLoad|Interruption|UnreadAnswers|ExtremeRequest|SameName)
 
 # Real daemons and servers run side by side, a third of the suites at a time: all at once, two cores would not keep up
 # with the pace that some tests count on.
