@@ -9,7 +9,7 @@ import Transfer
 /// The effective settings from the command line, the configuration and the environment.
 struct DaemonPlan: Sendable {
     var configuration: Configuration
-    /// What requests to hosts are sent with, by host.
+    /// The credentials and header lines that requests are sent with, by host.
     var hostAccess: [String: HostAccess]
     /// The criteria by which servers are trusted, by host.
     var hostTrust: [String: HostTrust]

@@ -243,46 +243,34 @@ class Scenarios(Faults):
         self.started_anew(former)
         self.resumed(number, before)
 
-    def _with_watchdog(self, seconds: int):
-        self.box.write("/run/systemd/system/dld.service.d/watchdog.conf", f"[Service]\nWatchdogSec={seconds}\n")
-        self.box.run("systemctl", "daemon-reload")
-        self.box.run("systemctl", "restart", "dld")
-
-    def _without_watchdog(self):
-        self.box.run("rm", "-r", "/run/systemd/system/dld.service.d")
-        self.box.run("systemctl", "daemon-reload")
-        self.box.run("systemctl", "restart", "dld")
-
     def wedged_thread_is_killed(self):
         """F64: a transfer's loop thread that stands still."""
-        self._with_watchdog(6)
-        number = self.add("/slow/large")
-        before = self.running(number, 300_000)
-        former = self.box.main_pid()
-        thread = next(
-            int(entry.name) for entry in pathlib.Path(f"/proc/{former}/task").iterdir()
-            if (entry / "comm").read_text().strip() == "dld-loop-0")
-        stop_thread(thread)
-        self.started_anew(former)
-        journal = self.box.out("journalctl", "-u", "dld", "-n", "50", "--no-pager", "-o", "cat")
-        check("hangs" in journal and "transfer loops" in journal, f"the journal does not name the part: {journal}")
-        self._without_watchdog()
+        with self.unit_lines("WatchdogSec=6"):
+            number = self.add("/slow/large")
+            before = self.running(number, 300_000)
+            former = self.box.main_pid()
+            thread = next(
+                int(entry.name) for entry in pathlib.Path(f"/proc/{former}/task").iterdir()
+                if (entry / "comm").read_text().strip() == "dld-loop-0")
+            stop_thread(thread)
+            self.started_anew(former)
+            journal = self.box.out("journalctl", "-u", "dld", "-n", "50", "--no-pager", "-o", "cat")
+            check("hangs" in journal and "transfer loops" in journal, f"the journal does not name the part: {journal}")
         self.resumed(number, before)
 
     def frozen_daemon_is_killed(self):
         """F26: a daemon that is stopped as a whole, and one that is stopped for less than the watchdog's time."""
-        self._with_watchdog(8)
-        number = self.add("/slow/large")
-        before = self.running(number, 300_000)
-        former = self.box.main_pid()
-        os.kill(former, signal.SIGSTOP)
-        time.sleep(3)
-        os.kill(former, signal.SIGCONT)
-        self.running(number, before["bytesDone"])
-        check(self.box.main_pid() == former, "a short stop restarted the daemon")
-        os.kill(former, signal.SIGSTOP)
-        self.started_anew(former)
-        self._without_watchdog()
+        with self.unit_lines("WatchdogSec=8"):
+            number = self.add("/slow/large")
+            before = self.running(number, 300_000)
+            former = self.box.main_pid()
+            os.kill(former, signal.SIGSTOP)
+            time.sleep(3)
+            os.kill(former, signal.SIGCONT)
+            self.running(number, before["bytesDone"])
+            check(self.box.main_pid() == former, "a short stop restarted the daemon")
+            os.kill(former, signal.SIGSTOP)
+            self.started_anew(former)
         self.resumed(number, before)
 
     def second_daemon_is_refused(self):

@@ -176,7 +176,7 @@ package struct Configuration: Sendable, Equatable {
         package var uploadRate: Int64?
         /// The maximum number of requests that are sent to the host per second.
         package var requestsPerSecond: Double?
-        /// What the requests of ``HostAccess/owners`` are sent with.
+        /// The credential and the header lines of the requests of ``HostAccess/owners``.
         package var access = HostAccess()
         /// The criteria for the servers of the host; `nil` if the entry says nothing of them.
         package var trust: HostTrust?
@@ -193,7 +193,7 @@ package struct Configuration: Sendable, Equatable {
         }
     }
 
-    /// What the requests of certain users to a host are sent with.
+    /// The credential and the header lines that the requests of certain users to a host are sent with.
     package struct HostAccess: Sendable, Equatable {
         /// The scheme of the pattern; `nil` if it has none. Without the scheme of an unencrypted protocol, such requests
         /// are sent with nothing.

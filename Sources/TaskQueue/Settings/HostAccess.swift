@@ -1,7 +1,7 @@
 package import TaskFiles
 import TaskModel
 
-/// What the requests of certain users to a host are sent with.
+/// The credential and the header lines that the requests of certain users to a host are sent with.
 package struct HostAccess: Sendable {
     /// The scheme of the pattern; `nil` if it has none.
     package var scheme: String?

@@ -57,7 +57,7 @@ package struct QueueSettings: Sendable {
     package var daemonUser: UInt32
     /// The owners to whom the denied networks of the session do not apply.
     package var networkExemption = NetworkExemption.none
-    /// What requests to hosts are sent with, by host.
+    /// The credentials and header lines that requests are sent with, by host.
     package var hostAccess = HostTable<HostAccess>()
     /// The check of directories on behalf of the daemon process.
     package var inspector: PlaceInspector

@@ -11,8 +11,6 @@ import TaskModel
 final class BackupMaker: Sendable {
     /// The name of the file while the copy is being made.
     private static let name = "dld.db.backing-up"
-    /// The suffixes of the files that SQLite keeps next to a database.
-    private static let companions = ["", "-wal", "-shm", "-journal"]
     /// The number of pages copied between two checks for an end.
     private static let pagesPerStep: CInt = 256
     /// The number of bytes after which the copy is written to the disk. Otherwise the system would collect the whole
@@ -35,7 +33,7 @@ final class BackupMaker: Sendable {
 
     /// Removes what a daemon left that ended while it made a copy.
     static func removeDraft(in directory: String) {
-        for suffix in companions { _ = unlink("\(directory)/\(name)\(suffix)") }  // usually there is none
+        DatabaseFiles.remove("\(directory)/\(name)")
     }
 
     /// Ends the copy that is being made, and refuses all further ones.
@@ -80,12 +78,12 @@ final class BackupMaker: Sendable {
         Self.removeDraft(in: directory)
         let path = "\(directory)/\(Self.name)"
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Self.error(path) }
+        guard descriptor >= 0 else { throw DatabaseFiles.failure(path) }
         defer { Self.removeDraft(in: directory) }
         do {
             let content = try fill(path, descriptor, read, check)
             var status = stat()
-            guard fstat(descriptor, &status) == 0 else { throw Self.error(path) }
+            guard fstat(descriptor, &status) == 0 else { throw DatabaseFiles.failure(path) }
             return StoreBackup(content, bytes: Int64(status.st_size), descriptor: descriptor, place: place)
         } catch {
             _ = close(descriptor)  // the copy is not used
@@ -129,7 +127,7 @@ final class BackupMaker: Sendable {
             unsynced += Int64(Self.pagesPerStep) * Database.pageSize
             guard unsynced >= Self.bytesPerSync else { return }
             unsynced = 0
-            guard fdatasync(descriptor) == 0 else { throw Self.error(path) }
+            guard fdatasync(descriptor) == 0 else { throw DatabaseFiles.failure(path) }
         }
     }
 
@@ -163,10 +161,5 @@ final class BackupMaker: Sendable {
 
     private func endCopying() {
         state.withLock { if case .copying = $0 { $0 = .idle } }
-    }
-
-    private static func error(_ path: String) -> StoreError {
-        let error = errno
-        return error == ENOSPC || error == EDQUOT ? .full : .io("\(path): \(String(cString: strerror(error)))")
     }
 }

@@ -11,8 +11,6 @@ struct RescuedStore {
     private static let prefix = "dld.db.rescued-"
     private static let draftPrefix = "dld.db.rescuing-"
     private static let asidePrefix = "dld.db.displaced-"
-    /// The suffixes of the files that SQLite keeps next to a database.
-    private static let companions = ["-wal", "-shm", "-journal"]
     /// The size in bytes of a log without content, which is its header (SQLite's file format, section 4.1).
     private static let emptyLog: Int64 = 32
 
@@ -27,22 +25,22 @@ struct RescuedStore {
         let draft = "\(directory)/\(draftPrefix)\(getpid())"
         _ = unlink(draft)  // if the file cannot be removed, the next call fails
         let descriptor = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw error(draft) }
+        guard descriptor >= 0 else { throw DatabaseFiles.failure(draft) }
         defer {
             _ = close(descriptor)  // synced below
             _ = unlink(draft)  // by then the copy has another name, or was not completed
         }
         try translated { try database.execute(sql: "VACUUM INTO ?", arguments: [draft]) }
-        guard fsync(descriptor) == 0 else { throw error(draft) }
+        guard fsync(descriptor) == 0 else { throw DatabaseFiles.failure(draft) }
         let stamp = stamp()
         // link(2) never replaces an existing file.
         for number in 1...1_000 {
             let path = "\(directory)/\(prefix)\(stamp)" + (number == 1 ? "" : "-\(number)")
             if link(draft, path) == 0 {
-                try synchronize(directory)
+                try DatabaseFiles.synchronize(directory)
                 return path
             }
-            guard errno == EEXIST else { throw error(path) }
+            guard errno == EEXIST else { throw DatabaseFiles.failure(path) }
         }
         throw .io("\(directory) contains 1,000 rescued copies with this time; move them away")
     }
@@ -55,10 +53,12 @@ struct RescuedStore {
     /// - Throws: ``StoreError/missing(_:)`` if the administrator has to decide which database to use.
     static func recover(in directory: String) throws(StoreError) -> [String] {
         var copies: [String] = []
-        for entry in entries(of: directory) {
+        for entry in DatabaseFiles.names(in: directory) {
             // The file was left by a daemon that ended while it made a copy.
             if entry.hasPrefix(draftPrefix) { _ = unlink("\(directory)/\(entry)") }  // an unused draft does no harm
-            if entry.hasPrefix(prefix), !companions.contains(where: entry.hasSuffix) { copies.append(entry) }
+            if entry.hasPrefix(prefix), !DatabaseFiles.companions.contains(where: entry.hasSuffix) {
+                copies.append(entry)
+            }
         }
         copies.sort()
         let path = "\(directory)/\(name)"
@@ -100,15 +100,17 @@ struct RescuedStore {
         try check(from)
         let path = "\(directory)/\(name)"
         var aside = "\(directory)/\(asidePrefix)\(stamp())"
-        while size(of: aside) != nil || companions.contains(where: { size(of: aside + $0) != nil }) { aside += "+" }
+        while size(of: aside) != nil || DatabaseFiles.companions.contains(where: { size(of: aside + $0) != nil }) {
+            aside += "+"
+        }
         var isAside = false
-        for suffix in companions + [""] where size(of: path + suffix) != nil {
-            guard rename(path + suffix, aside + suffix) == 0 else { throw error(path + suffix) }
+        for suffix in DatabaseFiles.companions + [""] where size(of: path + suffix) != nil {
+            guard rename(path + suffix, aside + suffix) == 0 else { throw DatabaseFiles.failure(path + suffix) }
             isAside = true
         }
-        try synchronize(directory)
-        guard rename(from, path) == 0 else { throw error(from) }
-        try synchronize(directory)
+        try DatabaseFiles.synchronize(directory)
+        guard rename(from, path) == 0 else { throw DatabaseFiles.failure(from) }
+        try DatabaseFiles.synchronize(directory)
         return "the database was lost while a daemon was running; this daemon uses the rescued copy (\(copy))"
             + (isAside ? "; the file in its place is now \(aside)" : "")
     }
@@ -116,7 +118,7 @@ struct RescuedStore {
     /// Checks the integrity of a copy.
     private static func check(_ path: String) throws(StoreError) {
         do {
-            let found = try reading(path) { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
+            let found = try DatabaseFiles.read(path) { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
             guard found == "ok" else { throw StoreError.corrupt("the copy \(path): \(found ?? "unreadable")") }
         } catch {
             throw StoreError(error, path: path)
@@ -126,18 +128,8 @@ struct RescuedStore {
     /// Returns the values that identify one opening of a database; `nil` if they cannot be read.
     private static func opening(of path: String) -> [String]? {
         let sql = "SELECT value FROM meta WHERE name IN ('identity', 'opening') ORDER BY name"
-        let values = try? reading(path) { try String.fetchAll($0, sql: sql) }
+        let values = try? DatabaseFiles.read(path) { try String.fetchAll($0, sql: sql) }
         return values?.count == 2 ? values : nil
-    }
-
-    /// Reads a database without changing it.
-    static func reading<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(StoreFile.busyTimeout)
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        defer { try? queue.close() }
-        return try queue.read(body)
     }
 
     // MARK: Files
@@ -148,28 +140,6 @@ struct RescuedStore {
         return lstat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
-    /// Returns the names in a directory; none if it cannot be read.
-    static func entries(of directory: String) -> [String] {
-        guard let stream = opendir(directory) else { return [] }
-        defer { _ = closedir(stream) }  // the directory was only read
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            names.append(name)
-        }
-        return names
-    }
-
-    /// Writes the entries of a directory to the disk.
-    static func synchronize(_ directory: String) throws(StoreError) {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw error(directory) }
-        defer { _ = close(descriptor) }  // the directory was only read
-        guard fsync(descriptor) == 0 else { throw error(directory) }
-    }
-
     /// Returns the current time in UTC, such as `20260131T235959Z`.
     private static func stamp() -> String {
         var now = time(nil)
@@ -178,10 +148,5 @@ struct RescuedStore {
         guard gmtime_r(&now, &parts) != nil else { return "\(now)" }
         let count = strftime(&text, text.count, "%Y%m%dT%H%M%SZ", &parts)
         return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    private static func error(_ path: String) -> StoreError {
-        let error = errno
-        return error == ENOSPC || error == EDQUOT ? .full : .io("\(path): \(String(cString: strerror(error)))")
     }
 }

@@ -6,15 +6,13 @@ package import TaskModel
 /// The copy of a database before its schema is updated, with which an earlier program can go on:
 /// `dld.db.schema-vNUMBER` in the state directory, after the schema that it has.
 ///
-/// There is one such copy at most.
+/// A further copy replaces the former one.
 struct SchemaCopy {
     /// The age in seconds at which a copy is removed. It contains the secrets of tasks that have been removed since.
     static let maximumAge: Int64 = 7 * 86_400
 
     private static let prefix = "dld.db.schema-"
     private static let draft = "dld.db.copying-schema"
-    /// The suffixes of the files that SQLite keeps next to a database.
-    private static let companions = ["", "-wal", "-shm", "-journal"]
 
     let directory: String
 
@@ -54,9 +52,7 @@ struct SchemaCopy {
                     + "the state directory has no room"
             }
             throw StoreError.noRoom(
-                "the database cannot be updated to schema \(newest), because the state directory \(directory) has no "
-                    + "room for a copy of the database: the copy takes \(bytes / 1_024) KiB, "
-                    + "\(room.free / 1_024) KiB are free, and \(room.reserved / 1_024) KiB are reserved for tasks; "
+                "the database cannot be updated to schema \(newest), because \(room.lack(ofCopy: bytes, in: directory)); "
                     + "free some space and start the daemon again")
         }
         try copy(pool, to: name)
@@ -84,15 +80,15 @@ struct SchemaCopy {
     private func copy(_ pool: DatabasePool, to name: String) throws {
         let path = "\(directory)/\(Self.draft)"
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Self.error(path) }
+        guard descriptor >= 0 else { throw DatabaseFiles.failure(path) }
         defer {
             _ = close(descriptor)  // synced below
             remove(Self.draft)
         }
         try fill(path, from: pool)
-        guard fsync(descriptor) == 0 else { throw Self.error(path) }
-        guard rename(path, "\(directory)/\(name)") == 0 else { throw Self.error("\(directory)/\(name)") }
-        try RescuedStore.synchronize(directory)
+        guard fsync(descriptor) == 0 else { throw DatabaseFiles.failure(path) }
+        guard rename(path, "\(directory)/\(name)") == 0 else { throw DatabaseFiles.failure("\(directory)/\(name)") }
+        try DatabaseFiles.synchronize(directory)
     }
 
     private func fill(_ path: String, from pool: DatabasePool) throws {
@@ -118,26 +114,17 @@ struct SchemaCopy {
         }
     }
 
-    /// Removes a file, if it exists, and the files that SQLite keeps next to it.
-    private func remove(_ name: String) {
-        // A file that stays does no harm. The next start tries again.
-        for suffix in Self.companions { _ = unlink("\(directory)/\(name)\(suffix)") }  // most do not exist
-    }
+    private func remove(_ name: String) { DatabaseFiles.remove("\(directory)/\(name)") }
 
     private func names() -> [String] {
-        RescuedStore.entries(of: directory).filter { name in
-            name.hasPrefix(Self.prefix) && !Self.companions.contains { !$0.isEmpty && name.hasSuffix($0) }
+        DatabaseFiles.names(in: directory).filter { name in
+            name.hasPrefix(Self.prefix) && !DatabaseFiles.companions.contains(where: name.hasSuffix)
         }
     }
 
     /// Returns whether a file is a copy of the database as it was since an opening of it.
     private func isCopy(_ name: String, ofOpening opening: Int64?) -> Bool {
-        (try? RescuedStore.reading("\(directory)/\(name)") { try $0.meta("opening") == opening }) ?? false
-    }
-
-    private static func error(_ path: String) -> StoreError {
-        let error = errno
-        return error == ENOSPC || error == EDQUOT ? .full : .io("\(path): \(String(cString: strerror(error)))")
+        (try? DatabaseFiles.read("\(directory)/\(name)") { try $0.meta("opening") == opening }) ?? false
     }
 }
 
