@@ -46,12 +46,12 @@ struct ReadyWindow {
     /// - Parameter isUrgentOnly: Whether only urgent tasks may start. Urgent tasks are first in a group, so any
     ///   non-empty window of the group already contains them.
     func lacking(
-        blocked: Set<Int64>, isUrgentOnly: Bool, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
+        blocked: @autoclosure () -> Set<Int64>, isUrgentOnly: Bool, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) -> [FairShareGroup] {
         queues.filter { queue in
             if isUrgentOnly, !queue.tasks.isEmpty { return false }
-            if let left = queue.exhaustedBut, left.isSubset(of: blocked) { return false }
-            return !queue.tasks.contains { mayStart($0, queue.group) }
+            if queue.tasks.contains(where: { mayStart($0, queue.group) }) { return false }
+            return !(queue.exhaustedBut.map { $0.isSubset(of: blocked()) } ?? false)
         }.map(\.group)
     }
 

@@ -113,7 +113,7 @@ struct TaskChooser {
         var chosen: [(task: ReadyTask, place: Place)] = []
         do throws(StoreError) {
             while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
-                guard let choice = try next(busy: busy, chosen: chosen.map(\.task.id), now: now) else { break }
+                guard let choice = try next(busy: busy, chosen: chosen, now: now) else { break }
                 let place = Place(
                     group: choice.group.key, hostFingerprint: choice.task.hostFingerprint, isBeyond: !slots.hasRoom,
                     isUrgent: Self.isUrgent(choice.task, choice.group, slots))
@@ -146,7 +146,7 @@ struct TaskChooser {
     }
 
     private mutating func next(
-        busy: some BusyTasks, chosen: [TaskID], now: Milliseconds
+        busy: some BusyTasks, chosen: [(task: ReadyTask, place: Place)], now: Milliseconds
     ) throws(StoreError) -> ReadyWindow.Choice? {
         if isStale { try readGroups() }
         for turn in 0..<Self.turnsPerChoice {
@@ -163,7 +163,7 @@ struct TaskChooser {
                     && !unreadable.contains(task.id) && slots.mayStart(task.hostFingerprint)
                     && !gate.isOnHold(task.hostFingerprint, now: now)
             }
-            try readTasks(excluding: { busy.busy.union(chosen) }, now: now, mayStart)
+            try readTasks(excluding: { busy.busy.union(chosen.lazy.map(\.task.id)) }, now: now, mayStart)
             let choice = window.removeNext(owners: owners, groups: groups, isUrgent: isUrgent, mayStart)
             if let choice { return choice }
             if !hasRoom { return nil }
@@ -204,10 +204,10 @@ struct TaskChooser {
     private mutating func readTasks(
         excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) throws(StoreError) {
-        let blocked = blockedHosts(now: now)
-        let lacking = window.lacking(blocked: blocked, isUrgentOnly: !slots.hasRoom, mayStart)
+        let lacking = window.lacking(blocked: blockedHosts(now: now), isUrgentOnly: !slots.hasRoom, mayStart)
             .filter { slots.hasRoom(for: $0.owner) }
         guard !lacking.isEmpty else { return }
+        let blocked = blockedHosts(now: now)
         let excluded = excluding()
         let limit =
             !slots.hasRoom ? Self.urgentReadLimit : window.count > 8 ? Self.shortReadLimit : Self.readLimit

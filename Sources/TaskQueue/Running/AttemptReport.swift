@@ -53,12 +53,12 @@ struct AttemptReport {
         attempt.address = main.peerAddress
         attempt.httpVersion = Self.version(main.protocolName)
         attempt.status = main.status
-        attempt.firstByte = Self.step(\.firstByte, of: main, from: start)
+        attempt.firstByte = Self.step(main.timeline.firstByte, of: main, from: start)
         // A redirect to the same server uses the connection of the exchange before it.
         for exchange in exchanges where exchange.began <= main.began && exchange.peerAddress == main.peerAddress {
-            attempt.name = Self.step(\.nameLookedUp, of: exchange, from: start) ?? attempt.name
-            attempt.connect = Self.step(\.connected, of: exchange, from: start) ?? attempt.connect
-            attempt.tls = Self.step(\.secured, of: exchange, from: start) ?? attempt.tls
+            attempt.name = Self.step(exchange.timeline.nameLookedUp, of: exchange, from: start) ?? attempt.name
+            attempt.connect = Self.step(exchange.timeline.connected, of: exchange, from: start) ?? attempt.connect
+            attempt.tls = Self.step(exchange.timeline.secured, of: exchange, from: start) ?? attempt.tls
         }
         return attempt
     }
@@ -88,9 +88,9 @@ struct AttemptReport {
     }
 
     private static func step(
-        _ step: KeyPath<ExchangeMetrics.Timeline, Int64?>, of exchange: ExchangeMetrics, from start: Milliseconds
+        _ time: Int64?, of exchange: ExchangeMetrics, from start: Milliseconds
     ) -> Milliseconds? {
-        exchange.timeline[keyPath: step].map { time in
+        time.map { time in
             max(0, milliseconds(exchange.began).addingClamped(time / 1_000).subtractingClamped(start))
         }
     }

@@ -46,6 +46,10 @@ struct AlarmPlan {
     private var offset: Milliseconds
     /// The monotonic time of the last choice of tasks. Hosts that have opened since were closed during that choice.
     private(set) var lastChoice: Milliseconds = 0
+    /// The wall-clock time at which the first waiting task becomes ready, as of the last update; `nil` for never.
+    private(set) var nextTask: Milliseconds?
+    /// Whether tasks may have begun or ceased to wait since the last update.
+    private(set) var isNextTaskStale = true
     /// The monotonic time at which to repeat a failed query of the store; `nil` where none has failed.
     private var retryAt: Milliseconds?
 
@@ -53,6 +57,9 @@ struct AlarmPlan {
 
     /// Whether a failed query of the store is to be repeated.
     var hasFailedQuery: Bool { retryAt != nil }
+
+    /// Records that tasks may have begun or ceased to wait.
+    mutating func waitsChanged() { isNextTaskStale = true }
 
     mutating func tasksChosen(at monotonic: Milliseconds) { lastChoice = monotonic }
 
@@ -67,6 +74,8 @@ struct AlarmPlan {
     ///   - task: the wall-clock time at which the first waiting task becomes ready; `nil` for never.
     ///   - host: the monotonic time at which the first held host opens; `nil` for never.
     mutating func update(task: Milliseconds?, host: Milliseconds?, now: Times) -> Action {
+        nextTask = task
+        isNextTaskStale = false
         guard state != .stopped else { return .none }
         let times = [task, host.map(now.wall(of:)), retryAt.map(now.wall(of:))].compactMap(\.self)
         guard let next = times.min() else {

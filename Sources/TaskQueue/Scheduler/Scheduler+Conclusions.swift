@@ -40,6 +40,7 @@ extension Scheduler {
     private func conclude(_ endings: [RunEnding]) async {
         var generator = SystemRandomNumberGenerator()
         var changes: [TaskChange] = []
+        var hasNewWaits = false
         var ids: [TaskID] = []
         var entries: [TaskLogEntry] = []
         var checkpoints: [Task<Void, Never>] = []
@@ -50,7 +51,11 @@ extension Scheduler {
             if ending.report.error == nil { notices.taskCompleted() }
             ids.append(ending.id)
             if let checkpoint = task.checkpoints.current { checkpoints.append(checkpoint) }
-            changes.append(recordedChange(for: task, ending, &entries, using: &generator))
+            let change = recordedChange(for: task, ending, &entries, using: &generator)
+            if case .concluded(_, _, let conclusion) = change, conclusion.lifecycle.state == .waiting {
+                hasNewWaits = true
+            }
+            changes.append(change)
         }
         // Other tasks take the slots while the conclusions are written.
         fill()
@@ -60,10 +65,11 @@ extension Scheduler {
         let begun = starts.drain(for: ids)
         let invalidations = chooser.invalidations
         logStarts(begun, isBrief: true)
-        if await write(begun + changes, holds: holds, of: ids) {
+        var becomesReady = false
+        if let hasSettled = await write(begun + changes, holds: holds, of: ids) {
             for entry in entries { logger.log(entry) }
+            if hasSettled { becomesReady = await settleDependencies() }
         }
-        var becomesReady = await settleDependencies()
         var places: Set<PartPlace> = []
         var madeRoom: Set<UInt32> = []
         for id in ids {
@@ -84,6 +90,8 @@ extension Scheduler {
         if becomesReady || chooser.invalidations != invalidations { chooser.invalidate() }
         if allowances.limit != nil, !madeRoom.isEmpty { await settleQuotas(of: madeRoom, all: false) }
         fill()
+        // Only after the write, since the alarm may have been set while it was in progress.
+        if hasNewWaits || becomesReady { alarm.waitsChanged() }
         setAlarm()
     }
 
@@ -116,16 +124,15 @@ extension Scheduler {
     /// Writes the results, and retries until it succeeds. A task's result must not be lost because a disk is full for a
     /// while.
     ///
-    /// - Returns: whether they are written; `false` where the store is closed.
-    private func write(_ changes: [TaskChange], holds: [HostHold], of ids: [TaskID]) async -> Bool {
-        guard !changes.isEmpty else { return true }
+    /// - Returns: whether dependents are to be settled; `nil` where nothing is written because the store is closed.
+    private func write(_ changes: [TaskChange], holds: [HostHold], of ids: [TaskID]) async -> Bool? {
+        guard !changes.isEmpty else { return false }
         var known: StoreError?
         while true {
             do throws(StoreError) {
-                try await store.write(changes, holds: holds, now: clock.now())
-                return true
+                return try await store.write(changes, holds: holds, now: clock.now())
             } catch {
-                if error == .closed { return false }
+                if error == .closed { return nil }
                 if error != known {
                     logger.error("cannot record the outcomes of tasks; trying again", metadata: ["error": "\(error)"])
                 }

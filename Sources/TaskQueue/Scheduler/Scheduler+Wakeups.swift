@@ -7,7 +7,7 @@ import Transfer
 extension Scheduler {
     /// Sets the alarm to the first moment at which a waiting task becomes ready or a held host may be contacted again.
     func setAlarm() {
-        let task = nextWake()
+        let task = alarm.isNextTaskStale ? nextWake() : alarm.nextTask
         perform(
             alarm.update(task: task, host: chooser.gate.nextHoldEnd(now: alarm.lastChoice), now: times))
     }

@@ -120,6 +120,7 @@ package actor Scheduler {
 
     /// Looks for ready tasks and starts them.
     package func wake() {
+        alarm.waitsChanged()
         chooser.invalidate()
         allowances.invalidate()
         fill()

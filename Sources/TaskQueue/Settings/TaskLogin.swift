@@ -87,7 +87,10 @@ struct TaskLogin {
     /// Returns the daemon user's SSH key for an SFTP server, as ssh(1) would use it, where the task has no password.
     /// Only tasks of the daemon's own user and root may use it.
     private func key(for specification: TaskSpecification) -> Credential? {
-        guard owner == settings.daemonUser || owner == 0, specification.password == nil,
+        // Most URLs begin with "http" and need no closer look.
+        guard (specification.url.utf8.first ?? 0) | 0x20 != UInt8(ascii: "h"),
+            owner == settings.daemonUser || owner == 0,
+            specification.password == nil,
             let address = try? TaskAddress(parsing: specification.url), address.scheme == "sftp",
             let user = specification.user ?? address.login?.user,
             specification.user != nil || address.login?.password == nil,

@@ -97,21 +97,25 @@ extension TaskStore {
     /// - Parameters:
     ///   - holds: holds of hosts to store with the changes.
     ///   - isLasting: whether the changes must be durable.
+    /// - Returns: whether ``settleDependencies(now:report:)`` has something to do.
+    @discardableResult
     package func write(
         _ changes: [TaskChange], holds: [HostHold] = [], isLasting: Bool = true, now: Milliseconds
-    ) async throws(StoreError) {
+    ) async throws(StoreError) -> Bool {
         try await writes.perform(weight: changes.count, isLasting: isLasting) { database in
             try database.write(holds, now: now)
+            let runner = StatementRunner(database)
             for change in changes {
                 switch change {
                 case .started(let id, let at):
-                    try database.journalStarted(id, at: at)
+                    try runner.journalStarted(id, at: at)
                 case .checkpoint(let id, let progress):
-                    try database.checkpoint(id, progress)
+                    try database.checkpoint(id, progress, runner)
                 case .concluded(let id, let progress, let conclusion):
-                    try database.conclude(id, progress, conclusion, now: now)
+                    try database.conclude(id, progress, conclusion, runner, now: now)
                 }
             }
+            return try database.firstSettled() != nil
         }
     }
 }
@@ -120,56 +124,93 @@ extension TaskProgress {
     fileprivate static let assignments =
         "bytes_done = ?, bytes_total = ?, bytes_fetched = ?, path = coalesce(?, path), "
         + "started_at = coalesce(?, started_at), found_checksum = coalesce(?, found_checksum)"
+    fileprivate static let checkpointSQL = "UPDATE task SET \(assignments) WHERE id = ?"
 
-    fileprivate var arguments: [(any DatabaseValueConvertible)?] {
-        [bytesDone, bytesTotal, bytesFetched, path, startedAt, foundChecksum]
+    fileprivate func bind(_ row: inout RowBinding) {
+        row.bind(bytesDone)
+        row.bind(bytesTotal)
+        row.bind(bytesFetched)
+        row.bind(path)
+        row.bind(startedAt)
+        row.bind(foundChecksum)
+    }
+}
+
+extension TaskConclusion {
+    fileprivate static let updateSQL = """
+        UPDATE task SET \(TaskProgress.assignments), state = ?, reason = ?, not_before = ?, attempts = ?,
+            failures = ?, verified = ?, finished_at = ?, error_code = ?, error_message = ?, http_status = ?
+        WHERE id = ?
+        RETURNING owner, (SELECT batch FROM flow WHERE flow.id = task.flow AND \(GroupSQL.visible)),
+            EXISTS (SELECT 1 FROM task_resume WHERE task_id = id),
+            EXISTS (SELECT 1 FROM task_secret WHERE task_id = id),
+            EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_id = id)
+        """
+
+    fileprivate func bind(_ row: inout RowBinding) {
+        row.bind(lifecycle)
+        row.bind(Int64(attempts))
+        row.bind(Int64(failures))
+        row.bind(verified ? 1 : 0)
+        row.bind(finishedAt)
+        row.bind(error)
+    }
+}
+
+/// What the row of a concluded task tells.
+private struct ConcludedRow {
+    let owner: UInt32
+    let batch: OwnedBatch?
+    let hasResumeData: Bool
+    let hasSecrets: Bool
+    let hasPieceHashes: Bool
+
+    init(_ row: RowReader) throws(StoreError) {
+        let owner = try row.owner(0)
+        self.owner = owner
+        batch = try row.textOrNil(1).map { OwnedBatch(owner: owner, name: $0) }
+        hasResumeData = try row.integer(2) != 0
+        hasSecrets = try row.integer(3) != 0
+        hasPieceHashes = try row.integer(4) != 0
     }
 }
 
 extension Database {
-    fileprivate func checkpoint(_ id: TaskID, _ progress: TaskProgress) throws {
-        try run(
-            "UPDATE task SET \(TaskProgress.assignments) WHERE id = ?",
-            StatementArguments(progress.arguments + [id.rawValue]))
+    fileprivate func checkpoint(_ id: TaskID, _ progress: TaskProgress, _ runner: StatementRunner) throws {
+        try runner.run(TaskProgress.checkpointSQL) { row in
+            progress.bind(&row)
+            row.bind(id.rawValue)
+        }
         guard changesCount > 0 else { return }
         if let resumeData = progress.resumeData { try setResumeData(of: id, to: resumeData) }
-        try add(progress.endedAttempts, of: id)
+        try add(progress.endedAttempts, of: id, runner)
     }
 
     fileprivate func conclude(
-        _ id: TaskID, _ progress: TaskProgress, _ conclusion: TaskConclusion, now: Milliseconds
+        _ id: TaskID, _ progress: TaskProgress, _ conclusion: TaskConclusion, _ runner: StatementRunner,
+        now: Milliseconds
     ) throws {
         let lifecycle = conclusion.lifecycle
-        let found = try rows(
-            """
-            UPDATE task SET \(TaskProgress.assignments), state = ?, reason = ?, not_before = ?, attempts = ?,
-                failures = ?, verified = ?, finished_at = ?, error_code = ?, error_message = ?, http_status = ?
-            WHERE id = ?
-            RETURNING owner, EXISTS (SELECT 1 FROM task_resume WHERE task_id = id),
-                EXISTS (SELECT 1 FROM task_secret WHERE task_id = id),
-                EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_id = id)
-            """,
-            StatementArguments(
-                progress.arguments + lifecycle.arguments
-                    + [conclusion.attempts, conclusion.failures, conclusion.verified ? 1 : 0, conclusion.finishedAt]
-                    + conclusion.error.arguments + [id.rawValue])
-        ) { row in
-            (
-                owner: try row.owner(0), hasResumeData: try row.integer(1) != 0,
-                hasSecrets: try row.integer(2) != 0, hasPieceHashes: try row.integer(3) != 0
-            )
-        }
-        guard let found = found.first else { return }
-        try add(progress.endedAttempts, of: id)
+        let found = try runner.firstRow(
+            TaskConclusion.updateSQL,
+            bind: { row in
+                progress.bind(&row)
+                conclusion.bind(&row)
+                row.bind(id.rawValue)
+            }, ConcludedRow.init)
+        guard let found else { return }
+        try add(progress.endedAttempts, of: id, runner)
         let resumeData = lifecycle.state == .completed ? nil : progress.resumeData
         if resumeData != nil || found.hasResumeData { try setResumeData(of: id, to: resumeData) }
         if lifecycle.state == .completed {
             if found.hasSecrets { try setSecrets(of: id, to: nil) }
             if found.hasPieceHashes { try setPieceHashes(of: id, to: nil) }
         }
-        let head = TaskHead(id: id, owner: found.owner, lifecycle: lifecycle)
         guard let type = Self.eventType(of: lifecycle.state) else { return }
-        try journal(type, of: head, error: conclusion.error, at: now)
+        try runner.journal(
+            type, of: TaskHead(id: id, owner: found.owner, lifecycle: lifecycle), bytesDone: progress.bytesDone,
+            bytesTotal: progress.bytesTotal, error: conclusion.error, at: now)
+        if lifecycle.state.isEnded, let batch = found.batch { try journalEnd(of: batch, at: now) }
     }
 
     private static func eventType(of state: TaskState) -> TaskEvent.Kind? {

@@ -29,7 +29,8 @@ private struct SettledDependents: Sendable {
 }
 
 extension Database {
-    fileprivate func firstSettled() throws -> Int64? {
+    /// Returns the first task whose dependents are to be settled.
+    func firstSettled() throws -> Int64? {
         try firstRow("SELECT after_task FROM settled_dependency ORDER BY after_task LIMIT 1") { try $0.integer(0) }
     }
 

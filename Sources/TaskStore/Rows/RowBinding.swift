@@ -67,26 +67,87 @@ struct RowBinding {
     /// `SQLITE_TRANSIENT`: SQLite makes its own copy of the text.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
+    /// Binds a failure as three columns: code, message and HTTP status.
+    mutating func bind(_ failure: TaskFailure?) {
+        bind(failure?.code.rawValue)
+        bind(failure?.message)
+        bind(failure?.httpStatus.map(Int64.init))
+    }
+
+    /// Binds a lifecycle as three columns: state, reason and the time before which nothing happens.
     mutating func bind(_ lifecycle: TaskLifecycle) {
-        bind(lifecycle.state.rawValue)
+        // A running task is stored as `queued`, which it is after the daemon's end.
+        bind((lifecycle.state == .active ? .queued : lifecycle.state).rawValue)
         bind(lifecycle.reason?.rawValue)
         bind(lifecycle.notBefore)
     }
 
     /// Executes the statement and clears its bindings.
-    func run() throws {
-        defer {
-            _ = sqlite3_reset(handle)  // returns the result of the step again
-            _ = sqlite3_clear_bindings(handle)  // never fails
-        }
+    ///
+    /// - Returns: what `decode` makes of the first row; `nil` if the statement returns none.
+    func firstRow<Value>(_ decode: (RowReader) throws -> Value) throws -> Value? {
+        defer { _ = sqlite3_clear_bindings(handle) }  // never fails
         guard failure == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: failure)) }
+        var steps = StatementSteps(handle)
+        defer { steps.end() }
+        guard try steps.next() else { return nil }
+        let value = try decode(RowReader(handle))
+        // The statement is complete only after its last row.
+        while try steps.next() {}
+        return value
+    }
+
+    /// Executes a statement that returns no rows, and clears its bindings.
+    func run() throws { _ = try firstRow { _ in } }
+}
+
+/// The execution of a statement by SQLite itself, without the objects that GRDB allocates for each execution and row.
+struct StatementSteps {
+    private let handle: OpaquePointer
+
+    init(_ handle: OpaquePointer) { self.handle = handle }
+
+    /// Proceeds to the next row.
+    ///
+    /// - Returns: whether there is one.
+    mutating func next() throws -> Bool {
         let result = sqlite3_step(handle)
+        if result == SQLITE_ROW { return true }
         guard result == SQLITE_DONE else {
             let connection = sqlite3_db_handle(handle)
             throw DatabaseError(
                 resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
                 message: String(cString: sqlite3_errmsg(connection)))
         }
+        return false
+    }
+
+    /// Ends the execution, also before the last row.
+    mutating func end() { _ = sqlite3_reset(handle) }  // returns the result of the last step again
+}
+
+/// An executor of statements for many rows. It binds and reads values without the arrays and cursors that GRDB
+/// allocates.
+struct StatementRunner {
+    private let database: Database
+    private let texts = TextBuffer()
+
+    init(_ database: Database) { self.database = database }
+
+    /// Executes a statement; the prepared statement is cached.
+    func run(_ sql: String, bind: (inout RowBinding) -> Void) throws {
+        _ = try firstRow(sql, bind: bind) { _ in }
+    }
+
+    /// Executes a statement like ``run(_:bind:)``.
+    ///
+    /// - Returns: what `decode` makes of the first row; `nil` if the statement returns none.
+    func firstRow<Value>(
+        _ sql: String, bind: (inout RowBinding) -> Void, _ decode: (RowReader) throws -> Value
+    ) throws -> Value? {
+        var binding = RowBinding(statement: try database.cachedStatement(sql: sql), texts: texts)
+        bind(&binding)
+        return try binding.firstRow(decode)
     }
 }
 

@@ -10,7 +10,7 @@ struct RowReader {
     /// The statement, which stands at the row.
     private let handle: OpaquePointer
 
-    fileprivate init(_ statement: Statement) { handle = statement.sqliteStatement }
+    init(_ handle: OpaquePointer) { self.handle = handle }
 
     private func damaged(_ index: Int) -> StoreError {
         .corrupt("a row has a value of the wrong type in column \(index)")
@@ -117,10 +117,9 @@ extension Database {
         _ sql: String, _ arguments: StatementArguments = StatementArguments(), _ decode: (RowReader) throws -> Value
     ) throws -> [Value] {
         var values: [Value] = []
-        let statement = try cachedStatement(sql: sql)
-        let cursor = try Row.fetchCursor(statement, arguments: arguments)
-        let row = RowReader(statement)
-        while try cursor.next() != nil { values.append(try decode(row)) }
+        try withSteps(sql, arguments) { steps, row in
+            while try steps.next() { values.append(try decode(row)) }
+        }
         return values
     }
 
@@ -132,13 +131,12 @@ extension Database {
         _ decode: (RowReader) throws -> Value
     ) throws -> [Value] {
         var (values, total) = ([] as [Value], 0 as Int64)
-        let statement = try cachedStatement(sql: sql)
-        let cursor = try Row.fetchCursor(statement, arguments: arguments)
-        let row = RowReader(statement)
-        while total < limit, try cursor.next() != nil {
-            let value = try decode(row)
-            total = total.addingClamped(bytes(value))
-            values.append(value)
+        try withSteps(sql, arguments) { steps, row in
+            while total < limit, try steps.next() {
+                let value = try decode(row)
+                total = total.addingClamped(bytes(value))
+                values.append(value)
+            }
         }
         return values
     }
@@ -146,10 +144,18 @@ extension Database {
     func firstRow<Value>(
         _ sql: String, _ arguments: StatementArguments = StatementArguments(), _ decode: (RowReader) throws -> Value
     ) throws -> Value? {
+        try withSteps(sql, arguments) { steps, row in try steps.next() ? try decode(row) : nil }
+    }
+
+    private func withSteps<Value>(
+        _ sql: String, _ arguments: StatementArguments, _ body: (inout StatementSteps, RowReader) throws -> Value
+    ) throws -> Value {
         let statement = try cachedStatement(sql: sql)
-        let cursor = try Row.fetchCursor(statement, arguments: arguments)
-        guard try cursor.next() != nil else { return nil }
-        return try decode(RowReader(statement))
+        try statement.setArguments(arguments)
+        var steps = StatementSteps(statement.sqliteStatement)
+        steps.end()
+        defer { steps.end() }
+        return try body(&steps, RowReader(statement.sqliteStatement))
     }
 }
 

@@ -30,30 +30,44 @@ extension TaskAttempt {
             status: try row.integerOrNil(9).flatMap { Int(exactly: $0) }, error: try row.failure(10))
     }
 
-    fileprivate var arguments: [(any DatabaseValueConvertible)?] {
+    fileprivate func bind(_ row: inout RowBinding) {
         var error = error
         if let message = error?.message, message.utf8.count > Self.longestMessage {
             error?.message = message.prefix(Self.longestMessage - 1) + "…"
         }
-        return [startedAt, endedAt, address, bytes, name, connect, tls, firstByte, httpVersion, status]
-            + error.arguments
+        row.bind(startedAt)
+        row.bind(endedAt)
+        row.bind(address)
+        row.bind(bytes)
+        row.bind(name)
+        row.bind(connect)
+        row.bind(tls)
+        row.bind(firstByte)
+        row.bind(httpVersion)
+        row.bind(status.map(Int64.init))
+        row.bind(error)
     }
+
+    fileprivate static let insertSQL = """
+        INSERT INTO task_attempt (task_id, number, \(columns))
+        VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM task_attempt WHERE task_id = ?1), ?2, ?3, ?4, ?5,
+            ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+        RETURNING number
+        """
 }
 
 extension Database {
     /// Adds the attempts of an existing task, and removes those that are no longer kept.
-    func add(_ attempts: [TaskAttempt], of id: TaskID) throws {
+    func add(_ attempts: [TaskAttempt], of id: TaskID, _ runner: StatementRunner) throws {
         var isFull = false
         for attempt in attempts {
-            let numbers = try rows(
-                """
-                INSERT INTO task_attempt (task_id, number, \(TaskAttempt.columns))
-                VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM task_attempt WHERE task_id = ?1), ?2, ?3, ?4, ?5,
-                    ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
-                RETURNING number
-                """, StatementArguments([id.rawValue] + attempt.arguments)
-            ) { try $0.integer(0) }
-            if let number = numbers.first, number > TaskAttempt.limit { isFull = true }
+            let number = try runner.firstRow(
+                TaskAttempt.insertSQL,
+                bind: { row in
+                    row.bind(id.rawValue)
+                    attempt.bind(&row)
+                }, { try $0.integer(0) })
+            if let number, number > TaskAttempt.limit { isFull = true }
         }
         guard isFull else { return }
         try run(

@@ -64,19 +64,6 @@ extension Database {
         }
     }
 
-    /// Records the start of a run if the task is still queued.
-    func journalStarted(_ id: TaskID, at now: Milliseconds) throws {
-        try run(
-            """
-            INSERT INTO event (at, type, task_id, owner, state, bytes_done, bytes_total)
-            SELECT ?, ?, id, owner, ?, bytes_done, bytes_total FROM task WHERE id = ? AND state = ?
-            """,
-            [
-                now, TaskEvent.Kind.started.rawValue, TaskState.active.rawValue, id.rawValue,
-                TaskState.queued.rawValue,
-            ])
-    }
-
     /// Removes a task, and records the removal together with the task's facts.
     ///
     /// - Returns: the batch that may have ended with it, for ``journalEnd(of:at:)``.
@@ -149,6 +136,47 @@ extension Database {
                 try StoredJSON.encode(totals), totals.bytesDone,
             ])
     }
+}
+
+/// The events of runs, of which a commit may have thousands.
+extension StatementRunner {
+    /// Records the start of a run if the task is still queued.
+    func journalStarted(_ id: TaskID, at now: Milliseconds) throws {
+        try run(Self.startedSQL) { row in
+            row.bind(now)
+            row.bind(id.rawValue)
+        }
+    }
+
+    private static let startedSQL = """
+        INSERT INTO event (at, type, task_id, owner, state, bytes_done, bytes_total)
+        SELECT ?, '\(TaskEvent.Kind.started.rawValue)', id, owner, '\(TaskState.active.rawValue)', bytes_done, bytes_total
+        FROM task WHERE id = ? AND state = '\(TaskState.queued.rawValue)'
+        """
+
+    /// Records the event of a run's end with the byte counts that the task has now.
+    func journal(
+        _ type: TaskEvent.Kind, of task: TaskHead, bytesDone: Int64, bytesTotal: Int64?, error: TaskFailure?,
+        at now: Milliseconds
+    ) throws {
+        try run(Self.endedSQL) { row in
+            row.bind(now)
+            row.bind(type.rawValue)
+            row.bind(task.id.rawValue)
+            row.bind(Int64(task.owner))
+            row.bind(task.lifecycle.state.rawValue)
+            row.bind(task.lifecycle.reason?.rawValue)
+            row.bind(error)
+            row.bind(bytesDone)
+            row.bind(bytesTotal)
+        }
+    }
+
+    private static let endedSQL = """
+        INSERT INTO event (
+            at, type, task_id, owner, state, reason, error_code, error_message, http_status, bytes_done, bytes_total)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
 }
 
 extension TaskStore {
@@ -227,6 +255,7 @@ extension TaskStore {
                 ORDER BY sequence LIMIT ?7
                 """, [sequence, owner, types, states, first?.rawValue, last?.rawValue, limit], EventRow.init)
             var facts: [TaskID: TaskFacts] = [:]
+            let runner = StatementRunner(database)
             var (bytes, isFull) = (0, false)
             scan: for row in rows {
                 // The row's first sequence number may precede the requested ones.
@@ -239,9 +268,7 @@ extension TaskStore {
                     page.position = event.sequence
                     if let ids = filter.ids { guard let id = event.id, ids.contains(id) else { continue } }
                     if let id = event.id {
-                        if facts[id] == nil, let found = try database.facts(of: id) {
-                            facts[id] = found
-                        }
+                        if facts[id] == nil, let found = try runner.facts(of: id) { facts[id] = found }
                         if let known = facts[id] { event.set(known) }
                     }
                     guard filter.selects(event) else { continue }
@@ -311,15 +338,16 @@ extension Database {
             ]
         ) { (at: try $0.integer(0), last: try $0.integer(1), before: try $0.integer(2)) }
     }
+}
+
+extension StatementRunner {
+    private static let factsSQL = "SELECT task.owner, \(TaskFacts.columns) FROM \(GroupSQL.tasks) WHERE task.id = ?"
+    private static let removedFactsSQL = "SELECT owner, \(TaskFacts.columns) FROM removed_task WHERE task_id = ?"
 
     /// Returns the facts of a task, which may have been removed.
     fileprivate func facts(of id: TaskID) throws -> TaskFacts? {
-        try firstRow(
-            "SELECT task.owner, \(TaskFacts.columns) FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue],
-            TaskFacts.init)
-            ?? firstRow(
-                "SELECT owner, \(TaskFacts.columns) FROM removed_task WHERE task_id = ?", [id.rawValue],
-                TaskFacts.init)
+        try firstRow(Self.factsSQL, bind: { $0.bind(id.rawValue) }, TaskFacts.init)
+            ?? firstRow(Self.removedFactsSQL, bind: { $0.bind(id.rawValue) }, TaskFacts.init)
     }
 }
 

@@ -57,14 +57,17 @@ final class PartLock: Sendable {
 
     /// Validates that no other process uses the part file of this name, if there is one.
     ///
+    /// - Returns: the type of the file that has the name (inode(7), `S_IFMT`); `nil` if there is none that can be opened.
     /// - Throws: `partInUse`.
-    static func checkFree(_ name: String, in directory: Directory) throws(TransferError) {
-        guard let (descriptor, status) = directory.open(reading: name), status.st_mode & S_IFMT == S_IFREG else {
-            return
-        }
+    @discardableResult
+    static func checkFree(_ name: String, in directory: Directory) throws(TransferError) -> mode_t? {
+        guard let (descriptor, status) = directory.open(reading: name) else { return nil }
+        let type = status.st_mode & S_IFMT
+        guard type == S_IFREG else { return type }
         let inode = Inode(status)
         // The lock is released with the descriptor, unless a run of this process holds it.
         _ = try acquire(descriptor, inode, path: directory.path(of: name))
+        return type
     }
 
     /// Returns the process that holds the lock, if the kernel reports it (proc_locks(5)).

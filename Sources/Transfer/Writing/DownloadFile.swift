@@ -64,11 +64,10 @@ final class DownloadFile {
     /// - Throws: an error if this cannot be determined now.
     func reopen() throws(TransferError) {
         guard let resumeData = task.resumeData else {
-            if let target, target.directory.isDirectory(target.partName) {
+            // Check before a server is asked for bytes that could not be stored.
+            if let target, try PartLock.checkFree(target.partName, in: target.directory) == S_IFDIR {
                 throw .file(EISDIR, doing: "create the part file \(target.directory.path(of: target.partName))")
             }
-            // Check before a server is asked for bytes that could not be stored.
-            if let target { try PartLock.checkFree(target.partName, in: target.directory) }
             if target != nil, task.originalRequest.checksDestinationFirst { _ = try partForWriting() }
             return
         }

@@ -26,6 +26,17 @@ struct AlarmPlanTests {
         #expect(plan.update(task: nil, host: nil, now: now) == .none)
     }
 
+    @Test("the time of the first waiting task is kept until tasks may have begun or ceased to wait")
+    mutating func staleTime() {
+        #expect(plan.isNextTaskStale)
+        _ = plan.update(task: Self.start + 5_000, host: nil, now: Self.times(100))
+        #expect(!plan.isNextTaskStale && plan.nextTask == Self.start + 5_000)
+        _ = plan.fired()
+        #expect(!plan.isNextTaskStale)
+        plan.waitsChanged()
+        #expect(plan.isNextTaskStale)
+    }
+
     @Test("a failed query is repeated after a second, and no later for further failures")
     mutating func failedQuery() {
         plan.queryFailed(at: 100)

@@ -32,6 +32,21 @@ struct DependencyTests {
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 0)
     }
 
+    @Test("the write of a result tells whether others depend on it")
+    func toldByWrite() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        let second = try await fixture.add("https://example.org/b")
+        _ = try await fixture.add(follower(of: first))
+        let conclusion = TaskConclusion(
+            lifecycle: try .inState(.completed), attempts: 1, failures: 0, finishedAt: 9_000)
+        let progress = TaskProgress(bytesDone: 1, bytesTotal: 1, bytesFetched: 1)
+        #expect(try await fixture.store.write([.concluded(second, progress, conclusion)], now: 9_000) == false)
+        #expect(try await fixture.store.write([.concluded(first, progress, conclusion)], now: 9_000) == true)
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
+        #expect(try await fixture.store.write([], now: 9_000) == false)
+    }
+
     @Test("one that is added after the other completed is ready at once")
     func later() async throws {
         let fixture = try StoreFixture()
