@@ -133,10 +133,11 @@ test-asan: setup
 		--filter '^(TransferTests|HTTPMessagesTests|HTTPCachingTests|CurlTests)\.'
 
 # Installs the package on a real systemd in a container, and goes through the life of the service (as root).
-# An upgrade starts from PREVIOUS_DEB, by default the package of an earlier commit that was tried last.
-test-systemd: deb
+# An upgrade starts from PREVIOUS_DEB, by default the package of an earlier commit that was tried last. DEB names a
+# package that is there already.
+test-systemd: $(if $(DEB),setup,deb)
 	@.ci/install-missing systemd-container mmdebstrap
-	@python3 -B Tests/Systemd/run.py "$$(ls -t .build-deb/dld_*.deb | head -n 1)" --idle '$(IDLE_SECONDS)' \
+	@python3 -B Tests/Systemd/run.py "$(or $(DEB),$$(ls -t .build-deb/dld_*.deb | head -n 1))" --idle '$(IDLE_SECONDS)' \
 		$(if $(PREVIOUS_DEB),--previous '$(PREVIOUS_DEB)')
 
 fuzz: setup
@@ -250,4 +251,4 @@ deb: release
 	@package=$$(packaging/build.sh .build-deb) && lintian --allow-root --fail-on error,warning "$$package" && echo "$$package"
 
 clean:
-	rm -rf .build .build-tsan .build-asan .build-fuzz .build-docs .build-consumer .build-deb
+	rm -rf .build .build-release .build-tsan .build-asan .build-fuzz .build-docs .build-consumer .build-deb
