@@ -17,8 +17,9 @@ extension Scheduler {
     }
 
     private func processReports() async {
+        // A new array, since keeping the capacity of one that is in use elsewhere would allocate all of it again.
         let taken = reports.withLock { reports in
-            defer { reports.removeAll(keepingCapacity: true) }
+            defer { reports = [] }
             return reports
         }
         var endings: [RunEnding] = []

@@ -4,8 +4,11 @@ import TaskModel
 
 /// A contiguous buffer for the texts bound to a statement, which avoids one copy by SQLite per text.
 final class TextBuffer {
-    private let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 1)
+    private let bytes: UnsafeMutableRawBufferPointer
     private var used = 0
+
+    /// - Parameter size: the number of bytes. The texts of a statement that do not fit are copied by SQLite.
+    init(size: Int) { bytes = .allocate(byteCount: size, alignment: 1) }
 
     deinit { bytes.deallocate() }
 
@@ -130,7 +133,8 @@ struct StatementSteps {
 /// allocates.
 struct StatementRunner {
     private let database: Database
-    private let texts = TextBuffer()
+    /// Large enough for the texts of a row as a rule. From 64 KiB on, glibc passes over its free memory at each release.
+    private let texts = TextBuffer(size: 8 << 10)
 
     init(_ database: Database) { self.database = database }
 
@@ -171,7 +175,7 @@ extension Database {
         }
         let one = try statement(rows: 1)
         let many = rows.count < Self.rowsInStatement ? one : try statement(rows: Self.rowsInStatement)
-        let texts = TextBuffer()
+        let texts = TextBuffer(size: 64 << 10)
         var rest = rows[...]
         while !rest.isEmpty {
             let count = rest.count < Self.rowsInStatement ? 1 : Self.rowsInStatement

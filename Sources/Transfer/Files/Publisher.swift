@@ -95,7 +95,7 @@ final class Publisher: Sendable {
             if !isUrgent, !stopped { wakeUp.wait(atMost: Self.batchInterval) }
             let batch = inbox.withLock { inbox in
                 defer {
-                    inbox.items.removeAll(keepingCapacity: true)
+                    inbox.items = []
                     inbox.isUrgent = false
                 }
                 return inbox.items
