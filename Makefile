@@ -191,7 +191,7 @@ bench-report:
 
 bench-compare: setup bench-programs
 	@test -n '$(REV)' || { echo 'make bench-compare REV=<revision>' >&2; exit 64; }
-	@$(BENCH_PROGRAMS) $(BENCH) --compare '$(REV)'
+	@SWIFT='$(SWIFT)' $(BENCH_PROGRAMS) $(BENCH) --compare '$(REV)'
 
 bench-profile: setup bench-programs
 	@command -v perf >/dev/null || .ci/install-missing linux-perf
@@ -221,7 +221,7 @@ lint:
 		python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $$module || exit 1; \
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet
-	@python3 -B Tests/Benchmarks/report_test.py --quiet
+	@python3 -B -m unittest discover --quiet --start-directory Tests/Benchmarks --pattern '*_test.py'
 	@python3 -B Tests/Lint/c_results.py Sources
 	@python3 -B Tests/Lint/named_tests.py SECURITY.md docs/failures.md
 

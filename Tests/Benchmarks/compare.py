@@ -1,5 +1,7 @@
 """dld's side of rows by two builds, alternating: this tree's and that of another revision."""
 
+import os
+import shutil
 import subprocess
 
 import results
@@ -26,9 +28,13 @@ def build(revision):
     if not place.exists():
         _git("worktree", "prune")
         _git("worktree", "add", "--detach", str(place), identifier)
+        # The same versions of the packages in both builds.
+        if (TREE / "Package.resolved").exists():
+            shutil.copy(TREE / "Package.resolved", place)
     for product in ("dld", "dlctl"):
         print(f"building {product} at {identifier}", flush=True)
-        done = subprocess.run(["swift", "build", *FLAGS, "--product", product], cwd=place, check=False)
+        command = [os.environ.get("SWIFT", "swift"), "build", *FLAGS, "--product", product]
+        done = subprocess.run(command, cwd=place, check=False)
         if done.returncode != 0:
             raise Unusable(f"{identifier} cannot be built")
     return identifier, place / ".build/release"

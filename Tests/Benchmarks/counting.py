@@ -4,6 +4,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import processes
 from processes import Child
@@ -32,6 +33,15 @@ def _strace_total(path):
     return int(total.group(1)) if total else 0
 
 
+def rate(bench, pid, seconds):
+    """Returns the system calls a second of a process, as figures; none where only a tracer could count them."""
+    if method() != "perf":
+        return {}
+    path = bench.place / "calls-rate"
+    bench.run(["perf", "stat", "-x,", "-e", EVENT, "-p", str(pid), "-o", str(path), "--", "sleep", str(seconds)])
+    return {"system_calls_a_second": _perf_total(path) / seconds}
+
+
 def count(bench, command, pid=None):
     """Returns the system calls of a command, together with those of the process `pid` meanwhile; None if unknown."""
     how = method()
@@ -47,6 +57,11 @@ def count(bench, command, pid=None):
     if how == "strace":
         strace = ["strace", "-f", "-c", "-S", "calls", "-o"]
         tracer = Child([*strace, str(other), "-p", str(pid)], bench.log) if pid else None
+        if tracer:
+            # It attaches, or ends where it may not.
+            time.sleep(0.5)
+            if tracer.poll() is not None:
+                return None
         bench.run([*strace, str(own), *command], bench.settings.limit * 4)
         if tracer:
             processes.send(tracer.pid, signal.SIGINT)

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import socket
 import time
 
@@ -12,6 +13,11 @@ from daemon import Daemon, Refused
 from processes import Child, Unusable
 
 TICKS = os.sysconf("SC_CLK_TCK")
+# Only root may raise the hard limit.
+HARD_LIMIT = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+OPEN_FILES = 20_000 if os.geteuid() == 0 or HARD_LIMIT == resource.RLIM_INFINITY else min(20_000, HARD_LIMIT)
+# Before a command that has thousands of transfers.
+MANY_FILES = ("prlimit", f"--nofile={OPEN_FILES}:{OPEN_FILES}")
 
 
 class BenchDaemon(Daemon):
@@ -24,11 +30,7 @@ class BenchDaemon(Daemon):
 
     def start(self):
         """Starts it, and returns the seconds until it answered."""
-        # So many files as thousands of transfers need; the limit is a hard one, for the daemon may raise a soft one.
-        command = [
-            *self.prefix, "prlimit", "--nofile=20000:20000", os.path.join(self.programs, "dld"), "--config", self.file,
-            "--socket", self.socket, "--state-directory", self.state, "--download-directory", self.downloads,
-            "--log-level", self.level]
+        command = [*self.prefix, *MANY_FILES, *self.words()]
         begin = time.perf_counter()
         nowhere = {"XDG_CONFIG_HOME": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent"}
         self.child = Child(command, self.log, {**nowhere, **self.surroundings})
@@ -40,6 +42,12 @@ class BenchDaemon(Daemon):
                 if self.child.poll() is not None or time.perf_counter() - begin > 60:
                     raise Unusable(f"dld does not start ({self.child.poll()}): {self.log_text()[-2000:]}") from None
                 time.sleep(0.0005)
+
+    def words(self):
+        """Returns the words that start it."""
+        return [
+            os.path.join(self.programs, "dld"), "--config", self.file, "--socket", self.socket, "--state-directory",
+            self.state, "--download-directory", self.downloads, "--log-level", self.level]
 
     def command(self, *words):
         """Returns a command of dlctl."""

@@ -4,6 +4,7 @@ import os
 import pathlib
 
 import processes
+from daemons import OPEN_FILES
 from processes import Child
 
 
@@ -22,8 +23,6 @@ class Nginx:
     `uploads` is where PUT to /put/ writes. `/slow/FILE` has 2 KiB/s a connection, and any name of `/same/` is the file
     `same`. `prefix` is a command that starts it elsewhere, where it has `address`.
     """
-
-    OPEN_FILES = 20_000
 
     def __init__(self, place, root, certificate, address="127.0.0.1", prefix=()):
         self.place, self.root, self.certificate, self.address, self.prefix = place, root, certificate, address, prefix
@@ -68,7 +67,7 @@ location /put/ {{ alias {self.uploads}/; dav_methods PUT; create_full_put_path o
         return f"""{user}
 daemon off;
 worker_processes 2;
-worker_rlimit_nofile {self.OPEN_FILES};
+worker_rlimit_nofile {OPEN_FILES};
 pid {self.place}/pid;
 error_log {self.place}/log;
 events {{ worker_connections 16384; }}

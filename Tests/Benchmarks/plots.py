@@ -122,7 +122,8 @@ def goals_chart(title, entries, with_rows):
         if value is None:
             continue
         ratio = goal.ratio(value)
-        label = f"{with_unit(value, goal.unit)} ({bound(goal)})" + ("" if ratio <= 1 else f", {verdict(goal, value)}")
+        wanted = bound(goal).removesuffix(f" {goal.unit}")
+        label = f"{with_unit(value, goal.unit)} ({wanted})" + ("" if ratio <= 1 else f", {verdict(goal, value)}")
         share = min(ratio, EDGE) / EDGE
         name = f"{row.name}  {goal.text}" if with_rows else goal.text
         chart.bar(name, [(share, "ours" if ratio <= 1 else "missed")], label, label_at_edge=True)

@@ -7,6 +7,7 @@ HEADINGS = {
     "added_a_second": ("added a second", 0), "list_ms": ("dlctl list --limit 50, ms", 1),
     "page_ms": ("last page, ms", 1), "restart_ms": ("restart, ms", 0), "each_kib": ("memory of each, KiB", 1),
     "status_p50_ms": ("daemon.status, median, ms", 2), "status_p99_ms": ("daemon.status, 99th percentile, ms", 2),
+    "processor_a_call_us": ("processor time of a call, µs", 1), "system_calls_a_second": ("system calls a second", 0),
     "kept": ("kept, %", 1), "kept_later": ("kept after the change, %", 1), "wakeups_a_second": ("wake-ups a second", 0),
     "of_implied": ("time that the rate implies, times", 2), "fetched": ("received, times the file", 2),
     "faults": ("internal faults", 0), "connections": ("connections at the end", 0),
@@ -93,6 +94,8 @@ def _figures(case):
     sides = list(case["sides"])
     metrics = [name for name in HEADINGS if any(values(case, side, name) for side in sides)]
     lines = [[HEADINGS[name][0], *(_spread(case, side, name, HEADINGS[name][1]) for side in sides)] for name in metrics]
+    if any(case.get("calls", {}).values()):
+        lines.append(["system calls", *(number(case["calls"].get(side), 0) for side in sides)])
     return _table(["figure", *sides], lines)
 
 

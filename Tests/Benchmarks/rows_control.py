@@ -3,8 +3,9 @@
 import subprocess
 import time
 
+import counting
 import processes
-from daemons import TICKS, Connection
+from daemons import MANY_FILES, TICKS, Connection
 from processes import Child, Unusable
 from rows_large import source
 from settings import MIB
@@ -60,6 +61,7 @@ def _through_daemon(bench, count, first, span):
     used = daemon.processor() - spent
     seconds = time.monotonic() - begin
     memory = daemon.kib("RssAnon")
+    calls = counting.rate(bench, daemon.child.pid, 2)
     connection = Connection(daemon.socket)
     for _ in range(400):
         latencies.append(connection.latency())
@@ -69,7 +71,7 @@ def _through_daemon(bench, count, first, span):
         raise Unusable("some of the transfers ended")
     daemon.child.kill()
     return {"processor_share": used / seconds, "each_kib": (memory - before) / (count - first),
-            "status_p99_ms": percentile(latencies, 0.99), "status_p50_ms": percentile(latencies, 0.5)}
+            "status_p99_ms": percentile(latencies, 0.99), "status_p50_ms": percentile(latencies, 0.5), **calls}
 
 
 def _wait_for_bytes(bench, daemon, count):
@@ -97,8 +99,8 @@ def _alone(bench, count, first, span):
 
     def start(number):
         log = bench.fresh("log") / "transfers.log"
-        child = Child(["prlimit", "--nofile=20000:20000", program, bench.nginx().url("slow/slow"), str(number),
-                       str(bench.fresh("alone"))], str(log))
+        words = [program, bench.nginx().url("slow/slow"), str(number), str(bench.fresh("alone"))]
+        child = Child([*MANY_FILES, *words], str(log))
         end = time.monotonic() + bench.settings.limit
         while not log.exists() or "open" not in log.read_text():
             if child.poll() is not None or time.monotonic() > end:
@@ -121,7 +123,7 @@ def _alone(bench, count, first, span):
     spent, begin = processor(child), time.monotonic()
     time.sleep(span)
     figures = {"processor_share": (processor(child) - spent) / (time.monotonic() - begin),
-               "each_kib": (memory(child) - before) / (count - first)}
+               "each_kib": (memory(child) - before) / (count - first), **counting.rate(bench, child.pid, 2)}
     child.kill()
     return figures
 
@@ -135,13 +137,16 @@ def control(bench):
     runs = []
     for number in range(settings.runs):
         connection = Connection(daemon.socket)
-        calls = connection.calls_a_second(settings.count(20_000, 2_000))
+        asked, spent = settings.count(20_000, 2_000), daemon.processor()
+        calls = connection.calls_a_second(asked)
+        spent = daemon.processor() - spent
         work, echo = _while_a_file_arrives(bench, daemon, connection, path.stat().st_size)
         siege = _besieged(daemon, connection, settings.count(400, 40), settings.count(1_000, 100))
         connection.close()
         runs.append({
-            "calls_a_second": calls, "work_p99_ms": percentile(work, 0.99), "work_p50_ms": percentile(work, 0.5),
-            "echo_p99_ms": percentile(echo, 0.99), "siege_p99_ms": percentile(siege, 0.99)})
+            "calls_a_second": calls, "processor_a_call_us": spent / asked * 1e6, "work_p99_ms": percentile(work, 0.99),
+            "work_p50_ms": percentile(work, 0.5), "echo_p99_ms": percentile(echo, 0.99),
+            "siege_p99_ms": percentile(siege, 0.99)})
         print(f"  run {number + 1}: {calls:.0f} calls a second, p99 {runs[-1]['work_p99_ms']:.2f} ms beside the file "
               f"(an echo {runs[-1]['echo_p99_ms']:.2f} ms), {runs[-1]['siege_p99_ms']:.2f} ms besieged", flush=True)
     daemon.terminate()

@@ -5,6 +5,7 @@ import socket
 import statistics
 import time
 
+import counting
 import processes
 from daemons import Connection, clear
 from processes import Unusable
@@ -29,6 +30,7 @@ def million(bench):
     make_file(bench.source / "same", 10_000)
     everything, some = _urls(bench, count), _urls(bench, few)
     adding = [_add(bench, everything, count) for _ in range(settings.runs)]
+    calls = _count_adding(bench, everything)
     running = {"few": [], "all": []}
     for _ in range(settings.runs):
         for name, urls in (("few", some), ("all", everything)):
@@ -36,7 +38,7 @@ def million(bench):
     bench.nginx().stop()
     bench.nginx().start()
     beside = {f"{few} queued": running["few"], f"{count} queued": running["all"]}
-    return {"the queue": {"sides": {"dld": adding}, "tasks": count},
+    return {"the queue": {"sides": {"dld": adding}, "calls": calls, "tasks": count},
             "beside the queue": {"sides": beside, "tasks": few}}
 
 
@@ -45,9 +47,11 @@ def _add(bench, urls, count):
     bench.nginx().stop()
     daemon = bench.daemon({})
     daemon.start()
+    spent = daemon.processor()
     added = bench.run(daemon.command("add", "--input", urls))
     figures = {
-        "seconds": added.seconds, "added_a_second": count / added.seconds, "peak_kib": daemon.kib("VmHWM")}
+        "seconds": added.seconds, "added_a_second": count / added.seconds,
+        "processor": added.processor + daemon.processor() - spent, "peak_kib": daemon.kib("VmHWM")}
     connection = Connection(daemon.socket)
     pages, lists = [], []
     for _ in range(9):
@@ -65,6 +69,15 @@ def _add(bench, urls, count):
           f"{figures['page_ms']:.1f} ms, restart {figures['restart_ms']:.0f} ms", flush=True)
     clear(daemon)
     return figures
+
+
+def _count_adding(bench, urls):
+    """Returns the system calls of adding all tasks."""
+    daemon = bench.daemon({})
+    daemon.start()
+    calls = counting.count(bench, daemon.command("add", "--input", urls), daemon.child.pid)
+    clear(daemon)
+    return {} if calls is None else {"dld": calls}
 
 
 def _run_some(bench, urls, wanted):
@@ -141,6 +154,7 @@ def starting(bench):
     for _ in range(settings.count(30, 5) + settings.runs):
         outcome = bench.run(daemon.command("list", "--limit", "50"))
         lists.append({"seconds": outcome.seconds, "processor": outcome.processor, "peak_kib": outcome.peak_kib})
+    calls = {"dlctl list": counting.count(bench, daemon.command("list", "--limit", "50"))}
     daemon.terminate()
     again = [{"seconds": _until_ready(bench, daemon)} for _ in range(max(3, settings.runs))]
     first = []
@@ -149,7 +163,7 @@ def starting(bench):
         first.append({"seconds": _until_ready(bench, daemon)})
     sides = {"dlctl list": lists, "dld to READY": again,
              "dld to READY, new database": first}
-    return {"starting": {"sides": sides, "tasks": len(tasks)}}
+    return {"starting": {"sides": sides, "calls": calls, "tasks": len(tasks)}}
 
 
 def _until_ready(bench, daemon):
@@ -159,10 +173,8 @@ def _until_ready(bench, daemon):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
         notices.bind(str(path))
         notices.settimeout(30)
-        command = [os.path.join(daemon.programs, "dld"), "--config", daemon.file, "--socket", daemon.socket,
-                   "--state-directory", daemon.state, "--download-directory", daemon.downloads, "--log-level", "error"]
         begin = time.perf_counter()
-        daemon.child = processes.Child(command, daemon.log, {"NOTIFY_SOCKET": str(path)})
+        daemon.child = processes.Child(daemon.words(), daemon.log, {"NOTIFY_SOCKET": str(path)})
         while b"READY=1" not in notices.recv(64 * KIB).split(b"\n"):
             continue
         seconds = time.perf_counter() - begin

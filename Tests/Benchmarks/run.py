@@ -109,6 +109,8 @@ def main():
     parser.add_argument("--compare", metavar="REV")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
+    # Also where whoever started this ignores it, as shells do for what runs in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     settings = Settings()
