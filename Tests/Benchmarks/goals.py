@@ -28,13 +28,14 @@ class Goal:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A row. `runs_of` names the rows whose runs it uses instead of own ones."""
+    """A row. `runs_of` names the rows whose runs it uses instead of own ones; `one_table` has a line for each case."""
 
     name: str
     title: str
     goals: tuple
     runs_of: tuple = ()
     per_file: bool = False
+    one_table: bool = False
 
 
 def against(case, theirs="seconds", among=None, ours="seconds", row=None):
@@ -173,12 +174,12 @@ ROWS = {row.name: row for row in (
         Goal("time / the longer of sha256sum and the download alone", 1.15, _digest),)),
     Row("E1", "Automatic and fixed numbers of connections", (
         Goal("time / the best fixed number, the median of all lines", 1.1, _of_lines(statistics.median)),
-        Goal("time / the best fixed number, the worst line", 1.5, _of_lines(max)))),
+        Goal("time / the best fixed number, the worst line", 1.5, _of_lines(max))), one_table=True),
     Row("E2", "Rates, and what is kept of them", (
-        Goal("the rate that deviates most", 5, _deviation, "%"),)),
+        Goal("the rate that deviates most", 5, _deviation, "%"),), one_table=True),
     Row("E3", "Rates together with other features", (
         Goal("time that the rate implies, the slowest", 1.05, _worst("of_implied")),
-        Goal("bytes received / the file's", 1.02, _worst("fetched")))),
+        Goal("bytes received / the file's", 1.02, _worst("fetched"))), one_table=True),
 )}
 EXTRA = ("E1", "E2", "E3")
 

@@ -1,7 +1,7 @@
 """The tables, as Markdown: one of all goals, and for each row one of all sides."""
 
 from goals import ROWS, judged
-from results import median, quotient, values
+from results import best, median, quotient, values
 
 HEADINGS = {
     "added_a_second": ("added a second", 0), "list_ms": ("dlctl list --limit 50, ms", 1),
@@ -16,7 +16,7 @@ HEADINGS = {
     "resident_kib": ("resident memory, KiB", 0), "calls_a_second": ("calls a second", 0),
     "work_p50_ms": ("beside the file, median, ms", 2), "work_p99_ms": ("beside the file, 99th percentile, ms", 2),
     "echo_p99_ms": ("an echo beside it, 99th percentile, ms", 2), "siege_p99_ms": ("besieged, 99th percentile, ms", 2),
-    "seconds": ("time, s", 3), "processor": ("processor time, s", 2),
+    "seconds": ("time, s", 2), "processor": ("processor time, s", 2),
     "peak_kib": ("peak memory, KiB", 0), "reads": ("reads from the socket", 0), "writes": ("writes to the file", 0),
     "allocations": ("allocations", 0), "mutexes": ("mutexes", 0)}
 
@@ -59,12 +59,10 @@ def _spread(case, side, metric, digits):
     found = values(case, side, metric)
     if not found:
         return "–"
+    if metric in ("seconds", "synced") and median(case, side, metric) < 0.1:
+        digits = 4
     middle = number(median(case, side, metric), digits)
     return middle if len(found) == 1 else f"{middle} ({number(min(found), digits)}–{number(max(found), digits)})"
-
-
-def _digits(value):
-    return 2 if value is None or value >= 0.1 else 4
 
 
 def _contest(case):
@@ -76,9 +74,9 @@ def _contest(case):
     ours, lines = median(case, "dld", "seconds"), []
     for side in case["sides"]:
         spent = median(case, side, "processor")
-        line = [side, _spread(case, side, "seconds", _digits(ours))]
+        line = [side, _spread(case, side, "seconds", 2)]
         line.append("" if side == "dld" else number(quotient(ours, median(case, side, "seconds")), 2))
-        line.append(_spread(case, side, "synced", _digits(ours)))
+        line.append(_spread(case, side, "synced", 2))
         line.append("" if side == "dld" else number(quotient(ours, median(case, side, "synced")), 2))
         line.append(_spread(case, side, "processor", 2))
         line.append(number(spent / files * 1e6, 0) if files else number(quotient(spent, gib), 2))
@@ -99,6 +97,28 @@ def _figures(case):
     return _table(["figure", *sides], lines)
 
 
+def _overall(cases):
+    """Returns one table with a line for each case: the times of several sides, or the figures of one."""
+    sides = sorted({side for case in cases.values() for side in case["sides"]}, key=_by_number)
+    if len(sides) == 1:
+        metrics = [name for name in HEADINGS if any(values(case, sides[0], name) for case in cases.values())]
+        lines = [[title, *(_spread(case, sides[0], name, HEADINGS[name][1]) for name in metrics)]
+                 for title, case in cases.items()]
+        return _table(["case", *(HEADINGS[name][0] for name in metrics)], lines)
+    lines = []
+    for title, case in cases.items():
+        ratio = quotient(median(case, "dld", "seconds"), best(case, "seconds", [side for side in sides if side != "dld"]))
+        settled = median(case, "dld", "connections")
+        lines.append([title, *(number(median(case, side, "seconds"), 2) for side in sides), number(ratio, 2),
+                      number(settled, 0)])
+    return _table(["time, s", *sides, "dld / the best", "settled at"], lines)
+
+
+def _by_number(side):
+    digits = "".join(one for one in side if one.isdigit())
+    return (int(digits or 0), side)
+
+
 def _section(row, stored, machine):
     found = stored.get(row.name)
     text = [f"## {heading(row)}", ""]
@@ -114,6 +134,8 @@ def _section(row, stored, machine):
              f"![{row.title}]({row.name.lower()}.svg)", ""]
     if found["machine"] != machine:
         text += [f"Another machine or other tools: {describe(found['machine'])}.", ""]
+    if row.one_table:
+        return text + _overall(found["cases"])
     for name, case in found["cases"].items():
         text += [f"### {row.name}, {name}", ""]
         if "note" in case:

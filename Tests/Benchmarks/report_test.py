@@ -97,6 +97,12 @@ class PageTests(unittest.TestCase):
         self.assertIn("Threads that woke up: worker 4.", page)
         self.assertIn("| private memory | ≤ 10 MiB | 6.00 MiB | met |", page)
 
+    def test_cases_of_many_lines_share_one_table(self):
+        sides = {"dld, 16 connections": [run(8)], "dld": [{"seconds": 10, "connections": 4}]}
+        page = report.markdown({"E1": row({"8 MiB/s for all": {"sides": sides}})})
+        self.assertIn("| time, s | dld | dld, 16 connections | dld / the best | settled at |", page)
+        self.assertIn("| 8 MiB/s for all | 10.00 | 8.00 | 1.25 | 4 |", page)
+
     def test_rows_without_runs_are_said_to_be_unmeasured(self):
         self.assertIn("not measured", report.markdown({}))
         self.assertEqual(report.markdown({}).count("\n## "), len(goals.ROWS))
