@@ -13,9 +13,8 @@ from daemon import Daemon, Refused
 from processes import Child, Unusable
 
 TICKS = os.sysconf("SC_CLK_TCK")
-# Only root may raise the hard limit.
 HARD_LIMIT = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-OPEN_FILES = 20_000 if os.geteuid() == 0 or HARD_LIMIT == resource.RLIM_INFINITY else min(20_000, HARD_LIMIT)
+OPEN_FILES = 40_000 if HARD_LIMIT == resource.RLIM_INFINITY else min(40_000, HARD_LIMIT)
 # Before a command that has thousands of transfers.
 MANY_FILES = ("prlimit", f"--nofile={OPEN_FILES}:{OPEN_FILES}")
 

@@ -5,7 +5,8 @@ from results import best, median, quotient, values
 
 HEADINGS = {
     "added_a_second": ("added a second", 0), "list_ms": ("dlctl list --limit 50, ms", 1),
-    "page_ms": ("last page, ms", 1), "restart_ms": ("restart, ms", 0), "each_kib": ("memory of each, KiB", 1),
+    "page_ms": ("last page, ms", 1), "restart_ms": ("restart, ms", 0), "open": ("open at once", 0),
+    "each_kib": ("memory of each, KiB", 1),
     "status_p50_ms": ("daemon.status, median, ms", 2), "status_p99_ms": ("daemon.status, 99th percentile, ms", 2),
     "processor_a_call_us": ("processor time of a call, µs", 1), "system_calls_a_second": ("system calls a second", 0),
     "kept": ("kept, %", 1), "kept_later": ("kept after the change, %", 1), "wakeups_a_second": ("wake-ups a second", 0),
@@ -107,7 +108,8 @@ def _overall(cases):
         return _table(["case", *(HEADINGS[name][0] for name in metrics)], lines)
     lines = []
     for title, case in cases.items():
-        ratio = quotient(median(case, "dld", "seconds"), best(case, "seconds", [side for side in sides if side != "dld"]))
+        others = [side for side in sides if side != "dld"]
+        ratio = quotient(median(case, "dld", "seconds"), best(case, "seconds", others))
         settled = median(case, "dld", "connections")
         lines.append([title, *(number(median(case, side, "seconds"), 2) for side in sides), number(ratio, 2),
                       number(settled, 0)])

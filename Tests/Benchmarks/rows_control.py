@@ -19,20 +19,25 @@ def percentile(values, share):
 def open_transfers(bench):
     """Thousands of slow downloads through the daemon, and the same in a bare loop around libcurl."""
     settings = bench.settings
-    count, first, span = settings.count(5_000, 60), 20, max(2.0, settings.seconds(20))
-    # Of holes, which cost no disk. What each brings in the time of the row is far less.
+    wanted, first, span = settings.count(5_000, 60), 20, max(2.0, settings.seconds(20))
+    # More than each brings in the time of the row; the daemon sees to it that the disk has room for all.
     with open(bench.source / "slow", "wb") as file:
-        file.truncate(16 * MIB)
+        file.truncate(2 * MIB)
     runs = {"dld": [], "libcurl alone": []}
     for number in range(min(3, settings.runs)):
+        count = wanted
         for name, work in (("dld", _through_daemon), ("libcurl alone", _alone)):
             runs[name].append(work(bench, count, first, span))
             shown = ", ".join(f"{key} {value:.2f}" for key, value in runs[name][-1].items())
-            print(f"  {count} open transfers, run {number + 1}: {name}: {shown}", flush=True)
+            print(f"  run {number + 1}, {name}: {shown}", flush=True)
+            count = runs[name][-1]["open"]
             # Connections of the run before have ended at the server.
             bench.nginx().stop()
             bench.nginx().start()
-    return {"open transfers": {"sides": runs, "transfers": count}}
+    case = {"sides": runs, "transfers": wanted}
+    if count < wanted:
+        case["note"] = f"The daemon ran {count} of {wanted} transfers at once, and so did the bare loop"
+    return {"open transfers": case}
 
 
 def _through_daemon(bench, count, first, span):
@@ -54,7 +59,8 @@ def _through_daemon(bench, count, first, span):
     time.sleep(1)
     before = daemon.kib("RssAnon")
     add("more", count - first)
-    daemon.wait_until("all are active", lambda status: status["tasks"].get("active", 0) >= count)
+    # The daemon may run fewer: its table of runs and the limit of open files have an end.
+    count = _most_active(daemon, count)
     _wait_for_bytes(bench, daemon, count)
     spent, latencies, begin = daemon.processor(), [], time.monotonic()
     time.sleep(span)
@@ -70,8 +76,19 @@ def _through_daemon(bench, count, first, span):
     if daemon.status()["tasks"].get("active", 0) < count:
         raise Unusable("some of the transfers ended")
     daemon.child.kill()
-    return {"processor_share": used / seconds, "each_kib": (memory - before) / (count - first),
+    return {"open": count, "processor_share": used / seconds, "each_kib": (memory - before) / (count - first),
             "status_p99_ms": percentile(latencies, 0.99), "status_p50_ms": percentile(latencies, 0.5), **calls}
+
+
+def _most_active(daemon, wanted):
+    """Returns the number of active tasks, once it is what is wanted or has not grown for five seconds."""
+    most, grown = 0, time.monotonic()
+    while most < wanted and time.monotonic() - grown < 5:
+        active = daemon.status()["tasks"].get("active", 0)
+        if active > most:
+            most, grown = active, time.monotonic()
+        time.sleep(0.1)
+    return most
 
 
 def _wait_for_bytes(bench, daemon, count):
@@ -122,7 +139,7 @@ def _alone(bench, count, first, span):
     child = start(count)
     spent, begin = processor(child), time.monotonic()
     time.sleep(span)
-    figures = {"processor_share": (processor(child) - spent) / (time.monotonic() - begin),
+    figures = {"open": count, "processor_share": (processor(child) - spent) / (time.monotonic() - begin),
                "each_kib": (memory(child) - before) / (count - first), **counting.rate(bench, child.pid, 2)}
     child.kill()
     return figures
