@@ -151,8 +151,11 @@ static void send_on(struct packet *packet, int64_t time) {
     int64_t due = -1;
     const int side = packet->side;
     if (heap_count < most_packets && random_number() % 1000 >= loss) {
-        due = take(&connection_free[side][client_port(packet)], time, packet->length, connection_rate);
-        if (due >= 0) { due = take(&link_free[side], due, packet->length, link_rate); }
+        // The link comes first: what waits for the rate of its connection holds no other connection up.
+        due = take(&link_free[side], time, packet->length, link_rate);
+        if (due >= 0) {
+            due = take(&connection_free[side][client_port(packet)], due, packet->length, connection_rate);
+        }
     }
     if (due < 0) {
         packet->next = spare;
