@@ -157,7 +157,7 @@ extension TaskConclusion {
     }
 }
 
-/// What the row of a concluded task tells.
+/// The facts in the row of a concluded task.
 private struct ConcludedRow {
     let owner: UInt32
     let batch: OwnedBatch?
