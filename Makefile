@@ -14,7 +14,8 @@ SEED ?= 1
 SOAK_SECONDS ?= 3600
 IDLE_SECONDS ?= 300
 
-RELEASE := -c release --static-swift-stdlib
+# RELEASE_SCRATCH names another directory for the release build than .build.
+RELEASE := -c release --static-swift-stdlib $(if $(RELEASE_SCRATCH),--scratch-path '$(RELEASE_SCRATCH)')
 RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
 
 # What the toolchain's programs, building, testing and the demonstration need on Debian 12, and what the benchmark

@@ -41,7 +41,6 @@ extension Scheduler {
     private func conclude(_ endings: [RunEnding]) async {
         var generator = SystemRandomNumberGenerator()
         var changes: [TaskChange] = []
-        var hasNewWaits = false
         var ids: [TaskID] = []
         var entries: [TaskLogEntry] = []
         var checkpoints: [Task<Void, Never>] = []
@@ -52,11 +51,7 @@ extension Scheduler {
             if ending.report.error == nil { notices.taskCompleted() }
             ids.append(ending.id)
             if let checkpoint = task.checkpoints.current { checkpoints.append(checkpoint) }
-            let change = recordedChange(for: task, ending, &entries, using: &generator)
-            if case .concluded(_, _, let conclusion) = change, conclusion.lifecycle.state == .waiting {
-                hasNewWaits = true
-            }
-            changes.append(change)
+            changes.append(recordedChange(for: task, ending, &entries, using: &generator))
         }
         // Other tasks take the slots while the conclusions are written.
         fill()
@@ -92,7 +87,7 @@ extension Scheduler {
         if allowances.limit != nil, !madeRoom.isEmpty { await settleQuotas(of: madeRoom, all: false) }
         fill()
         // Only after the write, since the alarm may have been set while it was in progress.
-        if hasNewWaits || becomesReady { alarm.waitsChanged() }
+        if becomesReady || changes.contains(where: \.beginsWait) { alarm.waitsChanged() }
         setAlarm()
     }
 

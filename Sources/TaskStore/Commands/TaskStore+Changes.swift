@@ -66,6 +66,11 @@ package enum TaskChange: Sendable, Equatable {
     /// The end of a run. The event has the type of the lifecycle's state; there is none for `queued`, to which a task
     /// returns when the daemon ends. `completed` removes the secrets, the piece digests and the resume data.
     case concluded(TaskID, TaskProgress, TaskConclusion)
+
+    /// Whether the task waits after the change.
+    package var beginsWait: Bool {
+        if case .concluded(_, _, let conclusion) = self { conclusion.lifecycle.state == .waiting } else { false }
+    }
 }
 
 extension TaskStore {

@@ -153,17 +153,17 @@ extension Database {
         let statement = try cachedStatement(sql: sql)
         try statement.setArguments(arguments)
         var steps = StatementSteps(statement.sqliteStatement)
-        steps.end()
         defer { steps.end() }
         return try body(&steps, RowReader(statement.sqliteStatement))
     }
 }
 
 extension TaskLifecycle {
-    /// The lifecycle as three columns. A running task is stored as `queued`, which it is after the daemon's end.
-    var arguments: [(any DatabaseValueConvertible)?] {
-        [(state == .active ? .queued : state).rawValue, reason?.rawValue, notBefore]
-    }
+    /// The state as it is stored. A running task is stored as `queued`, which it is after the daemon's end.
+    var storedState: TaskState { state == .active ? .queued : state }
+
+    /// The lifecycle as three columns.
+    var arguments: [(any DatabaseValueConvertible)?] { [storedState.rawValue, reason?.rawValue, notBefore] }
 }
 
 extension TaskFailure? {

@@ -46,7 +46,6 @@ extension Database {
         _ type: TaskEvent.Kind, of task: TaskHead, error: TaskFailure? = nil, at now: Milliseconds
     ) throws {
         let lifecycle = task.lifecycle
-        let stored = lifecycle.state == .active ? .queued : lifecycle.state
         try run(
             """
             INSERT INTO event (
@@ -55,7 +54,7 @@ extension Database {
             SELECT ?1, ?2, id, owner, ?4, ?5, ?6, ?7, ?8, bytes_done, bytes_total FROM task WHERE id = ?3
             """,
             StatementArguments(
-                [now, type.rawValue, task.id.rawValue, stored.rawValue, lifecycle.reason?.rawValue]
+                [now, type.rawValue, task.id.rawValue, lifecycle.storedState.rawValue, lifecycle.reason?.rawValue]
                     + error.arguments))
         switch type {
         case .completed, .failed, .cancelled:
