@@ -83,13 +83,16 @@ demo: setup release
 # Those that have to meet a moment, or that load the machine by themselves.
 ALONE := ^Integration\.(DaemonMemory|ReorderedWrites|CrashLoop|TransferLoad|Interruption|UnreadAnswers|ExtremeRequest|SameName)
 
+# A test that fails beside others is tried again alone, and named.
+RETRY := python3 -B Tests/retry_failed.py
+
 # Real daemons and servers run side by side, a third of the suites at a time: all at once, two cores would not keep up
 # with the pace that some tests count on.
 define integration
 	@for part in A-F G-N O-Z; do \
-		$(SWIFT) test --skip-build --filter "^Integration\.[$$part]" --skip '$(ALONE)' || exit 1; \
+		$(RETRY) "$$part" $(SWIFT) test --skip-build --filter "^Integration\.[$$part]" --skip '$(ALONE)' || exit 1; \
 	done
-	$(SWIFT) test --skip-build --no-parallel --filter '$(ALONE)'
+	$(RETRY) alone $(SWIFT) test --skip-build --no-parallel --filter '$(ALONE)'
 endef
 
 # One test at a time: side by side, some hundred servers and clients on two cores wait for each other until their
@@ -97,9 +100,10 @@ endef
 # time. They run the bundle of tests themselves, since swift test locks the build directory.
 define unit-tests
 	@bundle="$$($(SWIFT) build --show-bin-path)/dldPackageTests.xctest"; log='$(CURDIR)/.build/unit-tests.log'; \
-	"$$bundle" --testing-library swift-testing --no-parallel --skip '^(Integration\.|TransferTests\.M)' >"$$log" 2>&1 & \
+	tests() { $(RETRY) unit "$$bundle" --testing-library swift-testing --no-parallel "$$@"; }; \
+	tests --skip '^(Integration\.|TransferTests\.M)' >"$$log" 2>&1 & \
 	others=$$!; \
-	"$$bundle" --testing-library swift-testing --no-parallel --filter '^TransferTests\.M'; status=$$?; \
+	tests --filter '^TransferTests\.M'; status=$$?; \
 	wait $$others || status=1; \
 	cat "$$log"; \
 	exit $$status
@@ -222,6 +226,7 @@ lint:
 		python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $$module || exit 1; \
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet
+	@python3 -B Tests/retry_failed_test.py --quiet
 	@python3 -B -m unittest discover --quiet --start-directory Tests/Benchmarks --pattern '*_test.py'
 	@python3 -B Tests/Lint/c_results.py Sources
 	@python3 -B Tests/Lint/named_tests.py SECURITY.md docs/failures.md

@@ -12,8 +12,10 @@ final class TaskWatch: Sendable {
         var waiters: [Int: Continuation] = [:]
         /// The last status that the waiters got.
         var status: TaskStatus?
-        /// The number of the call that returned it.
+        /// The number of the last call that returned a status.
         var call = 0
+        /// How many events were applied to the status.
+        var advances = 0
     }
 
     private struct State {
@@ -126,18 +128,13 @@ final class TaskWatch: Sendable {
 
     /// Applies an event of type `progress` to the last status.
     ///
-    /// - Returns: `false` if the status is that of another state.
+    /// - Returns: `false` if the status must be read instead.
     private func advance(_ id: TaskID, _ event: TaskEvent) -> Bool {
         state.withLock { state in
-            guard var status = state.tasks[id]?.status, status.state == event.state, let progress = event.progress
-            else { return false }
-            status.bytesDone = event.bytesDone ?? status.bytesDone
-            status.bytesTotal = event.bytesTotal ?? status.bytesTotal
-            status.rate = progress.rate
-            status.eta = progress.eta
-            status.connections = progress.connections
-            state.tasks[id]?.status = status
-            for waiter in (state.tasks[id]?.waiters ?? [:]).values { waiter.yield(status) }
+            guard state.tasks[id]?.status?.advance(by: event) == true else { return false }
+            state.tasks[id]?.advances += 1
+            guard let watched = state.tasks[id], let status = watched.status else { return false }
+            for waiter in watched.waiters.values { waiter.yield(status) }
             return true
         }
     }
@@ -146,14 +143,13 @@ final class TaskWatch: Sendable {
 
     /// Reads a task's status, and passes it to those who wait for it. An absent daemon is waited for.
     private func read(_ id: TaskID, _ client: DLDClient) async {
-        while state.withLock({ $0.tasks[id] != nil }) {
+        while let advances = state.withLock({ $0.tasks[id]?.advances }) {
             do throws(ClientError) {
                 // Calls run one at a time, so a higher number means a later status.
                 let (number, status) = try await client.calls.run { connection throws(ClientError) in
                     (self.nextCall(), try connection.taskIfKnown(id))
                 }
-                deliver(status, of: id, call: number)
-                return
+                if deliver(status, of: id, call: number, advances) { return }
             } catch {
                 if CallQueue.isLoss(error) || error == .timedOut { continue }
                 for waiter in waiters(of: id) { waiter.finish(throwing: error) }
@@ -169,16 +165,27 @@ final class TaskWatch: Sendable {
         }
     }
 
-    private func deliver(_ status: TaskStatus?, of id: TaskID, call: Int) {
-        let ended = state.withLock { state -> [Continuation] in
-            guard let watched = state.tasks[id], call > watched.call else { return [] }
+    /// Passes a status to those who wait for the task.
+    ///
+    /// - Parameter advances: how many events had been applied before the call.
+    /// - Returns: `false` if an event that came meanwhile knows of more bytes. The status is older than it then, or the
+    ///   task began anew; another call tells.
+    private func deliver(_ status: TaskStatus?, of id: TaskID, call: Int, _ advances: Int) -> Bool {
+        let (isNew, ended) = state.withLock { state -> (Bool, [Continuation]) in
+            guard let watched = state.tasks[id], call > watched.call else { return (true, []) }
+            if let status, let known = watched.status, watched.advances != advances, status.state == known.state,
+                status.bytesDone < known.bytesDone
+            {
+                return (false, [])
+            }
             state.tasks[id]?.call = call
             state.tasks[id]?.status = status
             let waiters = Array(watched.waiters.values)
             if let status { for waiter in waiters { waiter.yield(status) } }
-            return status?.isSettled ?? true ? waiters : []
+            return (true, status?.isSettled ?? true ? waiters : [])
         }
         for waiter in ended { waiter.finish() }
+        return isNew
     }
 
     private func waiters(of id: TaskID) -> [Continuation] {

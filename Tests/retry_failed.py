@@ -1,0 +1,76 @@
+"""Runs tests beside each other, and those that failed once more, alone.
+
+Usage: retry_failed.py NAME COMMAND...
+
+COMMAND runs tests of Swift Testing side by side or in turn, and takes --xunit-output, --filter and --no-parallel. Tests
+against real servers depend on the pace of the machine, so a test that failed beside others is run again by itself. A
+test that fails again has failed. One that passes is reported as "passed alone", so that it is found in the log. More
+than MOST failed tests, or an end without a report, are a failure at once.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+MOST = 4
+
+
+def failed_tests(report):
+    """The identifiers of the tests that failed, in the form that --filter matches; None without a report."""
+    try:
+        cases = ElementTree.parse(report).getroot().iter("testcase")
+    except (OSError, ElementTree.ParseError):
+        return None
+    return [identifier(case) for case in cases if case.find("failure") is not None]
+
+
+def identifier(case):
+    module, _, suites = case.get("classname", "").partition(".")
+    return f"{module}.{suites.replace('.', '/')}/{case.get('name', '')}"
+
+
+def report_path(directory, name):
+    """swift test adds a suffix to the name of the report of Swift Testing; the bundle of tests does not."""
+    for suffix in ("-swift-testing.xml", ".xml"):
+        path = os.path.join(directory, name + suffix)
+        if os.path.exists(path):
+            return path
+    return os.path.join(directory, name + ".xml")
+
+
+def main():
+    name, command = sys.argv[1], sys.argv[2:]
+    with tempfile.TemporaryDirectory() as directory:
+        status = subprocess.run(command + ["--xunit-output", os.path.join(directory, "all.xml")]).returncode
+        if status == 0:
+            return 0
+        failed = failed_tests(report_path(directory, "all"))
+        if not failed or len(failed) > MOST:
+            return 1
+        names = " ".join(failed)
+        print(f"{name}: tried again, alone: {names}", flush=True)
+        bare = [argument for argument in without_selection(command) if argument != "--no-parallel"]
+        exact = "^(" + "|".join(re.escape(test) for test in failed) + ")"
+        again = subprocess.run(bare + ["--no-parallel", "--filter", exact])
+        if again.returncode == 0:
+            print(f"warning: {name}: failed beside others, passed alone: {names}", flush=True)
+        return again.returncode
+
+
+def without_selection(command):
+    """The command without its --filter and --skip."""
+    kept, index = [], 0
+    while index < len(command):
+        if command[index] in ("--filter", "--skip"):
+            index += 2
+            continue
+        kept.append(command[index])
+        index += 1
+    return kept
+
+
+if __name__ == "__main__":
+    sys.exit(main())
