@@ -225,4 +225,18 @@ struct DiskErrorTests {
         try await fault.detach()
         daemon.expectTidy()
     }
+
+    @Test("a file that a slow disk has still to publish occupies no connection to its host")
+    func slowPublication() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Self.resource)], "/b": [.serve(Self.resource)]])
+        let daemon = try await DaemonProcess.started(
+            quickRetries + "limits: {connections-per-task: 1, connections-per-host: 1}\n")
+        let fault = try await attach(Injection("renameat2", .delay(5_000)), to: daemon)
+        let first = try await daemon.add(server.url("/a"))
+        let second = try await daemon.add(server.url("/b"))
+        try await eventually(that: "the second file is requested") { server.requests().count == 2 }
+        #expect(try daemon.task(first).state == .active)
+        try await fault.detach()
+        for id in [first, second] { #expect(try await daemon.settled(id).state == .completed) }
+    }
 }

@@ -11,11 +11,16 @@ package final class BlackHole: Sendable {
         let (listener, port) = try listenOnLoopback(backlog: 0)
         self.listener = listener
         self.port = port
-        // The kernel queues one more connection than the backlog (listen(2)).
-        let clients = (0..<3).map { _ in
+        // The kernel queues one more connection than the backlog (listen(2)). The queue is full once a connection is not
+        // established within a time that loopback never needs.
+        var clients: [Int32] = []
+        var isFull = false
+        while !isFull, clients.count < 8 {
             let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
             _ = withLoopbackAddress(port: port) { connect(client, $0, $1) }
-            return client
+            clients.append(client)
+            var established = pollfd(fd: client, events: Int16(POLLOUT), revents: 0)
+            isFull = poll(&established, 1, 100) == 0
         }
         fillers = Mutex(clients)
     }

@@ -33,6 +33,19 @@ public final class Session: TaskSession {
         /// Whether the manager was released.
         var isReleased = false
         var gate: HostConnectionLimiter?
+
+        mutating func releasePlace(of task: any LoopTask) -> LeftPlace {
+            let host = gate?.host(of: task.identifier)
+            return LeftPlace(host: host, next: gate?.release(task.identifier).flatMap { tasks[$0] })
+        }
+    }
+
+    /// A place at a host that a task has left.
+    private struct LeftPlace {
+        /// The host; `nil` if the task had no place.
+        var host: String?
+        /// The task that was waiting for the place.
+        var next: (any LoopTask)?
     }
 
     private enum Phase {
@@ -300,6 +313,14 @@ public final class Session: TaskSession {
         if let download = task as? DownloadTask { download.perform { $0.mayBorrow(at: origin) } }
     }
 
+    func releaseConnection(of task: any LoopTask) {
+        passOn(state.withLock { $0.releasePlace(of: task) })
+    }
+
+    private func passOn(_ left: LeftPlace) {
+        if let next = left.next { launch(next) } else if let host = left.host { offerConnection(at: host) }
+    }
+
     /// Returns whether a task waits for a borrowed connection at `origin`.
     func wantsConnection(at origin: String) -> Bool {
         guard configuration.limitsConnections else { return false }
@@ -372,12 +393,10 @@ public final class Session: TaskSession {
     }
 
     private func remove(_ task: any LoopTask) -> Bool {
-        let (wasThere, host, next) = state.withLock { state -> (Bool, String?, (any LoopTask)?) in
-            let wasThere = state.tasks.removeValue(forKey: task.identifier) != nil
-            let host = state.gate?.host(of: task.identifier)
-            return (wasThere, host, state.gate?.release(task.identifier).flatMap { state.tasks[$0] })
+        let (wasThere, left) = state.withLock { state in
+            (state.tasks.removeValue(forKey: task.identifier) != nil, state.releasePlace(of: task))
         }
-        if let next { launch(next) } else if let host { offerConnection(at: host) }
+        passOn(left)
         return wasThere
     }
 }

@@ -26,7 +26,11 @@ protocol TaskSession: AnyObject, Sendable {
     /// - Returns: `false` if the task could no longer be replaced.
     func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool
 
-    // MARK: Connections beyond the first of a download
+    // MARK: Connections
+
+    /// Releases a task's place at its host before the task completes, since it no longer uses the network. A task that
+    /// waits for the place starts.
+    func releaseConnection(of task: any LoopTask)
 
     /// Reserves an additional connection for a download.
     ///

@@ -13,6 +13,7 @@ struct DownloadCompletion: Sendable {
     /// - Parameter verification: The verification of the digest; `nil` if no digest is known.
     func publish(_ part: PartFile, size: Int64, destination: FileDestination, _ verification: Verification?) {
         resources.networkEnded(task.core, isPublished: true)
+        session.releaseConnection(of: task)
         task.progress.setPhase(verification == nil && destination.pieces == nil ? .publishing : .verifying)
         session.callbacks.downloadTask(didReceiveAll: task)
         do throws(TransferError) {
@@ -108,6 +109,7 @@ struct DownloadCompletion: Sendable {
     /// - Parameter isAtRest: Whether no blocks remain to be written to the part.
     func fail(_ error: TransferError, part: PartFile?, version: ResourceVersion, isAtRest: Bool = true) {
         resources.networkEnded(task.core)
+        session.releaseConnection(of: task)
         if let taken = error.underlying as? TakenName { return skip(part, taken) }
         var error = error
         guard let part else {
