@@ -79,6 +79,8 @@ struct Upload: DaemonCommand {
 
     /// Returns the destination URL of each file.
     func urls(of files: [String]) throws(Failure) -> [String] {
+        // Splits the arguments once, not once for each file.
+        let url = url
         func refuse(_ message: String) -> Failure { .usage("\(url): \(message)", field: "url") }
         let isForm = fields.isGiven("form") || fields.isGiven("fileField")
         switch UploadPlace(url) {
@@ -94,11 +96,11 @@ struct Upload: DaemonCommand {
         var sources: [String: String] = [:]
         var urls: [String] = []
         for file in files {
-            let url = UploadPlace.url(of: file, beneath: url)
-            if let other = sources.updateValue(file, forKey: url) {
-                throw refuse("\(other) and \(file) would both be stored at \(url); upload them to different URLs")
+            let place = UploadPlace.url(of: file, beneath: url)
+            if let other = sources.updateValue(file, forKey: place) {
+                throw refuse("\(other) and \(file) would both be stored at \(place); upload them to different URLs")
             }
-            urls.append(url)
+            urls.append(place)
         }
         return urls
     }
