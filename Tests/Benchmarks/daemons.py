@@ -20,16 +20,20 @@ MANY_FILES = ("prlimit", f"--nofile={OPEN_FILES}:{OPEN_FILES}")
 
 
 class BenchDaemon(Daemon):
-    """A daemon with a database of its own. `prefix` is a command that starts it, as one that enters a namespace."""
+    """A daemon with a database of its own. `prefix` is a command that starts it, as one that enters a namespace.
 
-    def __init__(self, programs, place, settings, downloads=None, prefix=(), environment=None):
+    Unless it `opens_many` files its limit of open files stays as it is, and no further command starts it.
+    """
+
+    def __init__(self, programs, place, settings, downloads=None, prefix=(), environment=None, opens_many=True):
         super().__init__(programs, place, settings, downloads=downloads, level="error")
         self.prefix, self.surroundings = prefix, environment or {}
+        self.opens_many = opens_many
         self.dlctl = os.path.join(programs, "dlctl")
 
     def start(self):
         """Starts it, and returns the seconds until it answered."""
-        command = [*self.prefix, *MANY_FILES, *self.words()]
+        command = [*self.prefix, *(MANY_FILES if self.opens_many else ()), *self.words()]
         begin = time.perf_counter()
         nowhere = {"XDG_CONFIG_HOME": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent"}
         self.child = Child(command, self.log, {**nowhere, **self.surroundings})

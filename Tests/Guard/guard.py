@@ -1,0 +1,195 @@
+"""Fails if the daemon needs more instructions, system calls or allocations than it did.
+
+Usage: guard.py [--renew] [--only WORKLOAD]
+
+The figures of each workload are compared with those in limits.json. More than 3 % above one is a failure. The figures
+count work, not time, and the workloads go step by step, so that neither the pace of the machine nor its load matters.
+Where a figure is above its limit the measurement is repeated, and the smallest counts: what disturbs a run adds work.
+
+--renew writes the figures of this build to limits.json.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "Benchmarks"))
+
+from bench import Bench  # noqa: E402
+from settings import Settings  # noqa: E402
+
+import processes  # noqa: E402
+import steps  # noqa: E402
+from daemons import BenchDaemon, Connection  # noqa: E402
+from processes import Unusable  # noqa: E402
+
+LIMITS = HERE / "limits.json"
+# More growth than this is a failure.
+PERCENT = 3
+# How often a figure above its limit is measured in all.
+ATTEMPTS = 4
+# How often each figure is measured for the limits. They are the medians.
+RENEWALS = 3
+# Calls that wait for another thread or for time: their number depends on the pace.
+WAITS = "futex,sched_yield,restart_syscall,epoll_wait,epoll_pwait,epoll_pwait2,poll,ppoll,clock_nanosleep,nanosleep"
+FIGURES = ("instructions", "allocations", "system calls")
+
+
+def read_number(path, pattern):
+    """Returns the number that a pattern finds in a file; None while it is not there."""
+    try:
+        found = re.search(pattern, path.read_text(errors="replace"), re.M)
+    except FileNotFoundError:
+        return None
+    return int(found.group(1)) if found else None
+
+
+class Guard:
+    """The measurements, which share one server."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.preloaded = str(bench.place / "preloaded.so")
+        processes.run(["cc", "-std=gnu17", "-O2", "-shared", "-fPIC", "-o", self.preloaded, str(HERE / "preloaded.c")])
+        # valgrind cannot read the debugging information of Swift.
+        self.programs = bench.directory("programs")
+        for name in ("dld", "dlctl"):
+            processes.run(["objcopy", "--strip-debug", str(bench.settings.programs / name), str(self.programs / name)])
+        # Ahead of whatever else runs here, where that is allowed: a start is recorded if the task still runs 100 ms later.
+        self.priority = ["chrt", "--rr", "1"]
+        if subprocess.run([*self.priority, "true"], capture_output=True, check=False).returncode != 0:
+            self.priority = []
+        self._runs = 0
+
+    def measure(self, workload, figure):
+        """Returns the figures of one run of a workload that tells `figure`."""
+        return self._calls(workload) if figure == "system calls" else self._work(workload)
+
+    def _work(self, workload):
+        """Returns the instructions and allocations of a run under callgrind."""
+        profile, count = self._place("callgrind"), self._place("allocations")
+        prefix = [*self.priority, "valgrind", "-q", "--tool=callgrind", "--fair-sched=yes", f"--callgrind-out-file={profile}.%p"]
+        pid = self._run(workload, prefix, {"LD_PRELOAD": self.preloaded, "DLD_ALLOCATIONS": str(count)})
+        profile = profile.with_name(f"{profile.name}.{pid}")
+        return {"instructions": self._number(profile, r"^(?:totals|summary): (\d+)$"),
+                "allocations": self._number(count, r"^(\d+)$")}
+
+    def _calls(self, workload):
+        """Returns the system calls of a run, other than those that wait."""
+        path = self._place("strace")
+        # -D: the daemon is the child, and the tracer its grandchild.
+        self._run(workload, ["strace", "-D", "-f", "-c", "-e", f"trace=!{WAITS}", "-o", str(path)], {})
+        return {"system calls": self._number(path, r"^\s*100\.00\s+\S+\s+(?:\S+\s+)?(\d+)\s+(?:\d+\s+)?total$")}
+
+    def _place(self, name):
+        self._runs += 1
+        return self.bench.place / f"{name}-{self._runs}"
+
+    def _run(self, workload, prefix, environment):
+        """Runs a daemon with a workload to its end, and returns its process id."""
+        place = self._place("daemon")
+        place.mkdir()
+        daemon = BenchDaemon(str(self.programs), str(place), {"limits": {"active-tasks": 8}}, prefix=prefix,
+                             environment=environment, opens_many=False)
+        daemon.start()
+        try:
+            connection = Connection(daemon.socket)
+            connection.socket.settimeout(300)
+            steps.ALL[workload](self.bench, daemon, connection)
+            connection.close()
+        finally:
+            status = daemon.terminate(120)
+        if status != 0:
+            raise Unusable(f"dld ended with {status}: {daemon.log_text()[-1000:]}")
+        processes.run(["rm", "-rf", str(place)])
+        return daemon.child.pid
+
+    @staticmethod
+    def _number(path, pattern):
+        # A tracer writes after the daemon has ended.
+        end = time.monotonic() + 20
+        while (value := read_number(path, pattern)) is None:
+            if time.monotonic() > end:
+                raise Unusable(f"no figure is in {path.name}")
+            time.sleep(0.05)
+        return value
+
+
+def is_above(value, limit):
+    """Whether a figure has grown too much."""
+    return value * 100 > limit * (100 + PERCENT)
+
+
+def check(guard, limits, names):
+    """Compares each figure with its limit; returns whether all hold."""
+    holds = True
+    print(f"{'workload':<10}{'figure':<14}{'limit':>15}{'measured':>15}{'change':>9}")
+    for name in names:
+        least = {}
+        for figure in FIGURES:
+            limit = limits.get(name, {}).get(figure)
+            if limit is None:
+                raise Unusable(f"{LIMITS.name} has no {figure} of {name}: make guard-renew writes them")
+            runs = 0
+            while figure not in least or is_above(least[figure], limit) and runs < ATTEMPTS:
+                runs += 1
+                for other, value in guard.measure(name, figure).items():
+                    least[other] = min(value, least.get(other, value))
+            change = (least[figure] / limit - 1) * 100
+            mark = ""
+            if is_above(least[figure], limit):
+                holds, mark = False, "  GREW"
+            elif change < -PERCENT:
+                mark = "  less: make guard-renew keeps it"
+            print(f"{name:<10}{figure:<14}{limit:>15,}{least[figure]:>15,}{change:>8.1f}%{mark}", flush=True)
+    if not holds:
+        print(f"\nMore than {PERCENT} % above the limits of {LIMITS.name}. If the growth is meant, make guard-renew "
+              "writes new ones. docs/benchmarks.md tells how to find the cause.")
+    return holds
+
+
+def renew(guard, limits, names):
+    """Measures new limits and writes them."""
+    for name in names:
+        runs = {figure: [] for figure in FIGURES}
+        for figure in ("instructions", "system calls"):
+            for _ in range(RENEWALS):
+                for other, value in guard.measure(name, figure).items():
+                    runs[other].append(value)
+        limits[name] = {figure: round(statistics.median(values)) for figure, values in runs.items()}
+        for figure, values in runs.items():
+            spread = max(values) / min(values) - 1
+            print(f"{name:<10}{figure:<14}{limits[name][figure]:>15,}  spread {spread * 100:.2f} %", flush=True)
+    LIMITS.write_text(json.dumps(limits, indent=2) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--renew", action="store_true", help="write the figures of this build to limits.json")
+    parser.add_argument("--only", choices=list(steps.ALL), help="one workload")
+    options = parser.parse_args()
+    names = [options.only] if options.only else list(steps.ALL)
+    limits = json.loads(LIMITS.read_text()) if LIMITS.exists() else {}
+    bench = Bench(Settings(), with_peers=False)
+    try:
+        guard = Guard(bench)
+        if options.renew:
+            renew(guard, limits, names)
+            return 0
+        return 0 if check(guard, limits, names) else 1
+    except (Unusable, OSError) as error:
+        print(f"guard: {error}", file=sys.stderr)
+        return 2
+    finally:
+        bench.remove()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
