@@ -127,7 +127,8 @@ struct Daemon: Service {
             shutDown: { stopRequest.request() })
         var configuration = ControlServer.Configuration(sockets: sockets, authorize: { access.rule.mayConnect($0) })
         configuration.limits.fit(
-            intoDescriptors: DaemonPlanner.descriptorsForClients(besideTasks: plan.configuration.limits.activeTasks))
+            intoDescriptors: DescriptorPlan().descriptorsForClients(besideActive: plan.configuration.limits.activeTasks)
+        )
         return ControlServer(configuration: configuration, handler: handler, logger: logger)
     }
 }

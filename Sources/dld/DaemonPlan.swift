@@ -39,6 +39,7 @@ struct DaemonPlan: Sendable {
             protectedDirectories.filter { directory in
                 directory == stateDirectory || !named.contains(directory)
             })
+        settings.endingTasks = DescriptorPlan().endingTasks(besideActive: configuration.limits.activeTasks)
         settings.networkExemption = networkExemption
         settings.hostAccess = HostTable(hostAccess)
         return settings

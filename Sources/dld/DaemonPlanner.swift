@@ -28,7 +28,7 @@ struct DaemonPlanner: Sendable {
             configuration.downloads.directory = ProcessEnvironment.absolute(downloadDirectory)
             configuration.places.removeAll { $0.use == .downloadDirectory }
         }
-        configuration.limits.activeTasks = Self.affordable(configuration.limits.activeTasks)
+        configuration.limits.activeTasks = DescriptorPlan().activeTasks(configuration.limits.activeTasks)
         let state = stateDirectory.map(ProcessEnvironment.absolute) ?? environment.stateDirectory
         let socket =
             inheritedSockets.isEmpty
@@ -72,36 +72,6 @@ struct DaemonPlanner: Sendable {
             parsing: FileText.decode(try TextFile.read(path, waits: waits && configurationFile != nil), file: path),
             file: path,
             readFile: BatchRun.read)
-    }
-
-    /// Returns the number of file descriptors that the daemon itself uses if it may have `limit`: 56 with a few clients,
-    /// and 32 more for backups, webhooks and readers of the database. With a limit of 64, those wait for each other.
-    private static func ownDescriptors(of limit: Int) -> Int {
-        56 + max(0, min(32, limit.subtractingClamped(64) / 2))
-    }
-    /// The number of file descriptors per task: the part file, its directory, a connection, and one connection kept for
-    /// the next request.
-    private static let descriptorsPerTask = 4
-
-    /// Limits the number of tasks that may run at a time, so that descriptors are left for clients. With more transfers
-    /// than descriptors, some would fail instead of waiting.
-    private static func affordable(_ tasks: Int) -> Int {
-        guard let descriptors else { return tasks }
-        return max(1, min(tasks, descriptors.subtractingClamped(ownDescriptors(of: descriptors)) / descriptorsPerTask))
-    }
-
-    /// Returns the number of descriptors left for clients while `tasks` tasks run.
-    static func descriptorsForClients(besideTasks tasks: Int) -> Int {
-        guard let descriptors else { return .max }
-        let ofTasks = tasks.multipliedClamped(by: descriptorsPerTask)
-        return max(0, descriptors.subtractingClamped(ownDescriptors(of: descriptors)).subtractingClamped(ofTasks))
-    }
-
-    /// The limit on file descriptors; `nil` if it is unknown.
-    private static var descriptors: Int? {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
-        return Int(clamping: limit.rlim_cur)
     }
 }
 

@@ -149,6 +149,20 @@ struct SystemLimitTests {
 
         """
 
+    @Test("F18: files that a slow disk has still to publish take no descriptors that other tasks need", .needsStrace)
+    func descriptorsOfEndingTasks() async throws {
+        let nginx = try await Nginx()
+        for index in 0..<300 { try nginx.publish(Resource(size: 4_000), as: "f\(index)") }
+        let daemon = try await DaemonProcess.started(
+            quickRetries + "disk: {min-free: 0}\n", prefix: ["prlimit", "--nofile=256:256"])
+        let fault = try await Injection("syncfs", .delay(400)).attach(to: #require(daemon.pid))
+        let added = try await daemon.dlctl(["add", "--wait"] + (0..<300).map { nginx.url("/f\($0)") })
+        #expect(added.succeeded, "\(added.error)")
+        try await fault.detach()
+        let attempts = try daemon.tasks().map(\.attempts)
+        #expect(attempts.count == 300 && attempts.allSatisfy { $0 == 1 }, "\(attempts)")
+    }
+
     @Test("A19: with 128 descriptors subscribers, a webhook and a backup get what they wait for beside many tasks")
     func descriptorsOfObservers() async throws {
         let receiver = try ScriptedServer(["/hook": [.status(200)]])

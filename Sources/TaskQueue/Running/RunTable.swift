@@ -7,6 +7,10 @@ struct RunTable: BusyTasks {
     /// written. The limit applies back-pressure to the network where the disk cannot keep up.
     static let limit = 4_096
 
+    /// The maximum number of ending tasks; see ``QueueSettings/endingTasks``.
+    var endingLimit = Self.limit
+    /// The number of tasks that hold no slot any more.
+    private var ending = 0
     private(set) var runs: [TaskID: RunningTask] = [:]
     private let changes: ChangeCount
     /// The tasks that a command is processing, with the number of commands.
@@ -21,7 +25,7 @@ struct RunTable: BusyTasks {
     var isEmpty: Bool { runs.isEmpty }
 
     /// The number of tasks that may be added.
-    var room: Int { max(0, Self.limit - runs.count) }
+    var room: Int { max(0, min(Self.limit - runs.count, endingLimit - ending)) }
 
     /// Whether a task runs or is held.
     func isBusy(_ id: TaskID) -> Bool { runs[id] != nil || held[id] != nil }
@@ -36,7 +40,18 @@ struct RunTable: BusyTasks {
 
     mutating func remove(_ id: TaskID) -> RunningTask? {
         changes.add()
-        return runs.removeValue(forKey: id)
+        guard let run = runs.removeValue(forKey: id) else { return nil }
+        if !run.activity.holdsSlot { ending -= 1 }
+        return run
+    }
+
+    /// Releases the slot of a task that uses the network no more.
+    ///
+    /// - Returns: the use of the slot until now; `nil` where it was released before.
+    mutating func releaseSlot(of run: RunningTask) -> RunActivity.Slot? {
+        guard let slot = run.activity.releaseSlot() else { return nil }
+        ending += 1
+        return slot
     }
 
     /// Prevents tasks from starting until ``release(_:)``.

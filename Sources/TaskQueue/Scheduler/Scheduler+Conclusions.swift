@@ -34,7 +34,7 @@ extension Scheduler {
     }
 
     private func releaseSlot(of id: TaskID) {
-        guard let task = running[id], let slot = task.activity.releaseSlot() else { return }
+        guard let task = running[id], let slot = running.releaseSlot(of: task) else { return }
         chooser.release(task.place, wasSilent: slot == .silent)
     }
 

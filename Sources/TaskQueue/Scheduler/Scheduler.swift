@@ -59,6 +59,7 @@ package actor Scheduler {
         self.clock = clock
         self.logger = logger
         running = RunTable(changes: changes)
+        running.endingLimit = settings.endingTasks
         shared = RequestMaker.Shared(passedSources: passedSources)
         self.eventsWritten = eventsWritten
         self.downloadsEnded = downloadsEnded
@@ -89,6 +90,7 @@ package actor Scheduler {
     func apply(_ settings: QueueSettings, manager: SessionManager?) {
         if let manager { self.manager = manager }
         self.settings = settings
+        running.endingLimit = settings.endingTasks
         self.manager.retrier = InterruptionRetrier(policy: settings.retry)
         self.manager.session.setHostRates(settings.hostRates)
         for task in running.runs.values { task.manager.session.setHostRates(settings.hostRates) }

@@ -17,6 +17,9 @@ package struct QueueSettings: Sendable {
     package var protectedPlaces = ProtectedPlaces([])
     package var onConflict: ConflictPolicy
     package var activeTasks: Int
+    /// The maximum number of tasks that have received all bytes and are being published and recorded. Each keeps its file
+    /// open.
+    package var endingTasks = RunTable.limit
     /// The maximum number of running tasks of one owner; `nil` for no limit.
     package var activeTasksPerOwner: Int?
     /// The number of connections of one download. A task may override it.
