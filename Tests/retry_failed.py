@@ -18,13 +18,19 @@ import xml.etree.ElementTree as ElementTree
 MOST = 4
 
 
-def failed_tests(report):
-    """The identifiers of the tests that failed, in the form that --filter matches; None without a report."""
+def results(report):
+    """Whether each test has failed, by the identifier that --filter matches; None without a report.
+
+    None as well if a failure belongs to no test: it cannot be run again.
+    """
     try:
-        cases = ElementTree.parse(report).getroot().iter("testcase")
+        root = ElementTree.parse(report).getroot()
     except (OSError, ElementTree.ParseError):
         return None
-    return [identifier(case) for case in cases if case.find("failure") is not None]
+    found = {identifier(case): case.find("failure") is not None for case in root.iter("testcase")}
+    counted = sum(int(suite.get("failures", "0")) for suite in root.iter("testsuite"))
+    elements = sum(1 for _ in root.iter("failure"))
+    return found if counted == elements else None
 
 
 def identifier(case):
@@ -47,17 +53,21 @@ def main():
         status = subprocess.run(command + ["--xunit-output", os.path.join(directory, "all.xml")]).returncode
         if status == 0:
             return 0
-        failed = failed_tests(report_path(directory, "all"))
+        tests = results(report_path(directory, "all")) or {}
+        failed = [test for test, has_failed in tests.items() if has_failed]
         if not failed or len(failed) > MOST:
             return 1
         names = " ".join(failed)
         print(f"{name}: tried again, alone: {names}", flush=True)
         bare = [argument for argument in without_selection(command) if argument != "--no-parallel"]
         exact = "^(" + "|".join(re.escape(test) for test in failed) + ")"
-        again = subprocess.run(bare + ["--no-parallel", "--filter", exact])
-        if again.returncode == 0:
-            print(f"warning: {name}: failed beside others, passed alone: {names}", flush=True)
-        return again.returncode
+        again = [*bare, "--no-parallel", "--filter", exact, "--xunit-output", os.path.join(directory, "again.xml")]
+        status = subprocess.run(again).returncode
+        tests = results(report_path(directory, "again")) or {}
+        if status != 0 or any(tests.get(test, True) for test in failed):
+            return status or 1
+        print(f"warning: {name}: failed beside others, passed alone: {names}", flush=True)
+        return 0
 
 
 def without_selection(command):

@@ -9,27 +9,31 @@ import unittest
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "retry_failed.py")
 
-# Reports that some tests failed. When it is run for those alone, it ends with a status of its own.
+# Reports that some tests failed. Run for those alone, it ends with a status of its own and reports those that pass.
 TESTS = textwrap.dedent("""
     import sys
-    options, (failures, second) = sys.argv[3:], sys.argv[1:3]
+    options, (failures, second, unknown) = sys.argv[4:], sys.argv[1:4]
     print("options", *options)
-    if "--xunit-output" not in options:
-        sys.exit(int(second))
-    failed = [f'<testcase classname="M.A.B" name="t{n}(x:)"><failure/></testcase>' for n in range(int(failures))]
-    if int(failures) >= 0:
+    is_again = "M" not in options
+    has_failed = not is_again or second != "0"
+    count = int(failures)
+    tests = [f'<testcase classname="M.A.B" name="t{n}(x:)">{"<failure/>" if has_failed else ""}</testcase>'
+             for n in range(0 if second == "none" and is_again else count)]
+    if count >= 0:
         with open(options[options.index("--xunit-output") + 1], "w") as report:
-            report.write(f'<s><testcase classname="M.C" name="good()"/>{"".join(failed)}</s>')
-    sys.exit(0 if failures == "0" else 1)
+            total = (count if has_failed else 0) + int(unknown)
+            report.write(f'<s><testsuite failures="{total}"><testcase classname="M.C" name="good()"/>'
+                         f'{"".join(tests)}</testsuite></s>')
+    sys.exit(1 if has_failed and count != 0 and second != "none" or not is_again and count != 0 else 0)
 """)
 
 
 class RetryFailedTests(unittest.TestCase):
-    def run_script(self, failures, second):
+    def run_script(self, failures, second, unknown=0):
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write(TESTS)
             file.flush()
-            command = [sys.executable, file.name, str(failures), str(second), "--skip", "x", "--filter", "M"]
+            command = [sys.executable, file.name, str(failures), str(second), str(unknown), "--skip", "x", "--filter", "M"]
             done = subprocess.run(
                 [sys.executable, "-B", SCRIPT, "part", *command], capture_output=True, text=True, check=False
             )
@@ -42,13 +46,22 @@ class RetryFailedTests(unittest.TestCase):
     def test_a_failed_test_that_passes_alone_is_reported(self):
         status, output = self.run_script(1, 0)
         self.assertEqual(status, 0)
-        self.assertIn("options --no-parallel --filter ^(M\\.A/B/t0\\(x:\\))\n", output)
+        self.assertIn("options --no-parallel --filter ^(M\\.A/B/t0\\(x:\\)) ", output)
         self.assertIn("warning: part: failed beside others, passed alone: M.A/B/t0(x:)", output)
 
     def test_a_test_that_fails_twice_has_failed(self):
         status, output = self.run_script(1, 1)
         self.assertEqual(status, 1)
         self.assertNotIn("warning", output)
+
+    def test_a_test_that_is_not_found_again_has_failed(self):
+        status, output = self.run_script(1, "none")
+        self.assertEqual(status, 1)
+        self.assertNotIn("warning", output)
+
+    def test_a_failure_of_no_test_is_final(self):
+        status, output = self.run_script(1, 0, unknown=1)
+        self.assertEqual((status, output.count("options")), (1, 1))
 
     def test_many_failures_and_an_end_without_a_report_are_final(self):
         for failures in (5, -1):

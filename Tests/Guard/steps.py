@@ -72,7 +72,7 @@ class Completions:
         """Returns after the next task has completed."""
         line = self.stream.readline()
         event = json.loads(line)["params"] if line else {}
-        if "completed" not in json.dumps(event):
+        if event.get("type") != "completed":
             raise ConnectionError(f"the task has not completed: {line[:500]!r}")
 
     def close(self):
