@@ -41,7 +41,7 @@ struct DescriptorPlan {
     /// Returns how many tasks may be published and recorded at a time while `tasks` tasks are active. More tasks start
     /// only after some of these have ended.
     ///
-    /// As many tasks as may be active can always end together. They have closed their connections.
+    /// All active tasks may end together, since they have closed their connections.
     func endingTasks(besideActive tasks: Int) -> Int {
         guard let rest = remaining(besideActive: tasks) else { return Self.mostEndingTasks }
         return min(Self.mostEndingTasks, max(1, tasks, rest / Self.endingPart / Self.perEndingTask))

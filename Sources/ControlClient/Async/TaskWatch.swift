@@ -14,7 +14,7 @@ final class TaskWatch: Sendable {
         var status: TaskStatus?
         /// The number of the last call that returned a status.
         var call = 0
-        /// How many events were applied to the status.
+        /// The number of events that were applied to the status.
         var advances = 0
     }
 
@@ -167,7 +167,7 @@ final class TaskWatch: Sendable {
 
     /// Passes a status to those who wait for the task.
     ///
-    /// - Parameter advances: how many events had been applied before the call.
+    /// - Parameter advances: the number of events that had been applied before the call.
     /// - Returns: `false` if an event that came meanwhile knows of more bytes. The status is older than it then, or the
     ///   task began anew; another call tells.
     private func deliver(_ status: TaskStatus?, of id: TaskID, call: Int, _ advances: Int) -> Bool {
