@@ -1,5 +1,6 @@
 import Glibc
 import TaskModel
+import TaskQueue
 
 /// The division of the process's file descriptors among tasks, clients and the daemon itself. With more transfers than
 /// descriptors, some would fail instead of waiting.
@@ -14,8 +15,6 @@ struct DescriptorPlan {
     private static let perEndingTask = 2
     /// The part of the remaining file descriptors that ending tasks may take. The others are for clients.
     private static let endingPart = 4
-    /// The number of ending tasks that no machine needs more of.
-    private static let mostEndingTasks = 4_096
 
     /// Creates the plan for this process.
     init() {
@@ -43,14 +42,19 @@ struct DescriptorPlan {
     ///
     /// All active tasks may end together, since they have closed their connections.
     func endingTasks(besideActive tasks: Int) -> Int {
-        guard let rest = remaining(besideActive: tasks) else { return Self.mostEndingTasks }
-        return min(Self.mostEndingTasks, max(1, tasks, rest / Self.endingPart / Self.perEndingTask))
+        max(1, min(tasks, QueueSettings.mostEndingTasks), extraEndingTasks(besideActive: tasks))
     }
 
     /// Returns the number of file descriptors left for clients while `tasks` tasks are active.
     func descriptorsForClients(besideActive tasks: Int) -> Int {
         guard let rest = remaining(besideActive: tasks) else { return .max }
-        return max(0, rest - endingTasks(besideActive: tasks) * Self.perEndingTask)
+        return max(0, rest - extraEndingTasks(besideActive: tasks) * Self.perEndingTask)
+    }
+
+    /// Returns the number of ending tasks for which file descriptors are kept from the clients.
+    private func extraEndingTasks(besideActive tasks: Int) -> Int {
+        guard let rest = remaining(besideActive: tasks) else { return QueueSettings.mostEndingTasks }
+        return min(QueueSettings.mostEndingTasks, rest / Self.endingPart / Self.perEndingTask)
     }
 
     private func remaining(besideActive tasks: Int) -> Int? {

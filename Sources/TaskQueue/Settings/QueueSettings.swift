@@ -17,11 +17,13 @@ package struct QueueSettings: Sendable {
     package var protectedPlaces = ProtectedPlaces([])
     package var onConflict: ConflictPolicy
     package var activeTasks: Int
-    /// The maximum number of tasks that have received all bytes and are being published and recorded. Each keeps its file
-    /// open.
-    package var endingTasks = RunTable.limit
     /// The maximum number of running tasks of one owner; `nil` for no limit.
     package var activeTasksPerOwner: Int?
+    /// The number of ending tasks that no machine needs more of.
+    package static let mostEndingTasks = RunTable.limit
+    /// The maximum number of tasks that have received all bytes and are being published and recorded. Each keeps its file
+    /// open.
+    package var endingTasks = Self.mostEndingTasks
     /// The number of connections of one download. A task may override it.
     package var segments: Segments
     package var connectionsPerHost: Int
