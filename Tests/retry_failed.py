@@ -40,11 +40,8 @@ def identifier(case):
 
 def report_path(directory, name):
     """swift test adds a suffix to the name of the report of Swift Testing; the bundle of tests does not."""
-    for suffix in ("-swift-testing.xml", ".xml"):
-        path = os.path.join(directory, name + suffix)
-        if os.path.exists(path):
-            return path
-    return os.path.join(directory, name + ".xml")
+    of_swift_test = os.path.join(directory, name + "-swift-testing.xml")
+    return of_swift_test if os.path.exists(of_swift_test) else os.path.join(directory, name + ".xml")
 
 
 def main():
@@ -59,9 +56,9 @@ def main():
             return 1
         names = " ".join(failed)
         print(f"{name}: tried again, alone: {names}", flush=True)
-        bare = [argument for argument in without_selection(command) if argument != "--no-parallel"]
         exact = "^(" + "|".join(re.escape(test) for test in failed) + ")"
-        again = [*bare, "--no-parallel", "--filter", exact, "--xunit-output", os.path.join(directory, "again.xml")]
+        again = [*without_selection(command), "--no-parallel", "--filter", exact]
+        again += ["--xunit-output", os.path.join(directory, "again.xml")]
         status = subprocess.run(again).returncode
         tests = results(report_path(directory, "again")) or {}
         if status != 0 or any(tests.get(test, True) for test in failed):
@@ -71,13 +68,14 @@ def main():
 
 
 def without_selection(command):
-    """The command without its --filter and --skip."""
+    """The command without its --filter, --skip and --no-parallel."""
     kept, index = [], 0
     while index < len(command):
         if command[index] in ("--filter", "--skip"):
             index += 2
             continue
-        kept.append(command[index])
+        if command[index] != "--no-parallel":
+            kept.append(command[index])
         index += 1
     return kept
 

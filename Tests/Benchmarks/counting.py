@@ -10,6 +10,8 @@ import processes
 from processes import Child
 
 EVENT = "raw_syscalls:sys_enter"
+# The total in the table of strace -c.
+STRACE_TOTAL = r"^\s*100\.00\s+\S+\s+(?:\S+\s+)?(\d+)\s+(?:\d+\s+)?total$"
 
 
 def _perf_works():
@@ -29,7 +31,7 @@ def _perf_total(path):
 
 
 def _strace_total(path):
-    total = re.search(r"^\s*100\.00\s+\S+\s+(?:\S+\s+)?(\d+)\s+(?:\d+\s+)?total$", path.read_text(), re.M)
+    total = re.search(STRACE_TOTAL, path.read_text(), re.M)
     return int(total.group(1)) if total else 0
 
 

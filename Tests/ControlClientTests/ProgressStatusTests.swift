@@ -32,21 +32,14 @@ struct ProgressStatusTests {
         #expect(status.rate == 5 && status.eta == 7 && status.connections == 2)
     }
 
-    @Test("an event that was on its way when the status was read changes nothing")
-    func stale() {
-        let read = Self.status(.active, bytesDone: 10)
+    @Test(
+        "an event that was on its way when the status was read, or of another state, changes nothing",
+        arguments: [(.active, 9), (.waiting, 11)] as [(TaskState, Int64)])
+    func refused(state: TaskState, bytesDone: Int64) {
+        let read = Self.status(state, bytesDone: 10)
         var status = read
-        let isApplied = status.advance(by: Self.event(bytesDone: 9))
+        let isApplied = status.advance(by: Self.event(bytesDone: bytesDone))
         #expect(!isApplied)
         #expect(status == read)
-    }
-
-    @Test("an event of another state changes nothing")
-    func otherState() {
-        let waiting = Self.status(.waiting, bytesDone: 10)
-        var status = waiting
-        let isApplied = status.advance(by: Self.event(bytesDone: 11))
-        #expect(!isApplied)
-        #expect(status == waiting)
     }
 }

@@ -25,6 +25,7 @@ sys.path.append(str(HERE.parent / "Benchmarks"))
 from bench import Bench  # noqa: E402
 from settings import Settings  # noqa: E402
 
+import counting  # noqa: E402
 import processes  # noqa: E402
 import steps  # noqa: E402
 from daemons import BenchDaemon, Connection  # noqa: E402
@@ -60,9 +61,9 @@ class Guard:
         processes.run(["cc", "-std=gnu17", "-O2", "-shared", "-fPIC", "-o", self.preloaded, str(HERE / "preloaded.c")])
         # valgrind cannot read the debugging information of Swift.
         self.programs = bench.directory("programs")
-        for name in ("dld", "dlctl"):
-            processes.run(["objcopy", "--strip-debug", str(bench.settings.programs / name), str(self.programs / name)])
-        # Ahead of whatever else runs here, where that is allowed: a start is recorded if the task still runs 100 ms later.
+        processes.run(["objcopy", "--strip-debug", str(bench.settings.programs / "dld"), str(self.programs / "dld")])
+        # Ahead of whatever else runs here, where that is allowed: a start is recorded if the task still runs 100 ms
+        # later.
         self.priority = ["chrt", "--rr", "1"]
         if subprocess.run([*self.priority, "true"], capture_output=True, check=False).returncode != 0:
             self.priority = []
@@ -75,7 +76,8 @@ class Guard:
     def _work(self, workload):
         """Returns the instructions and allocations of a run under callgrind."""
         profile, count = self._place("callgrind"), self._place("allocations")
-        prefix = [*self.priority, "valgrind", "-q", "--tool=callgrind", "--fair-sched=yes", f"--callgrind-out-file={profile}.%p"]
+        prefix = [*self.priority, "valgrind", "-q", "--tool=callgrind", "--fair-sched=yes",
+                  f"--callgrind-out-file={profile}.%p"]
         pid = self._run(workload, prefix, {"LD_PRELOAD": self.preloaded, "DLD_ALLOCATIONS": str(count)})
         profile = profile.with_name(f"{profile.name}.{pid}")
         return {"instructions": self._number(profile, r"^(?:totals|summary): (\d+)$"),
@@ -86,7 +88,7 @@ class Guard:
         path = self._place("strace")
         # -D: the daemon is the child, and the tracer its grandchild.
         self._run(workload, ["strace", "-D", "-f", "-c", "-e", f"trace=!{WAITS}", "-o", str(path)], {})
-        return {"system calls": self._number(path, r"^\s*100\.00\s+\S+\s+(?:\S+\s+)?(\d+)\s+(?:\d+\s+)?total$")}
+        return {"system calls": self._number(path, counting.STRACE_TOTAL)}
 
     def _place(self, name):
         self._runs += 1

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 
+from daemons import Connection
 from settings import KIB, MIB
 
 PIECE = 64 * KIB
@@ -54,19 +55,13 @@ class PacedServer:
         self.listener.close()
 
 
-class Completions:
+class Completions(Connection):
     """A subscription to the completions of tasks."""
 
     def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
+        super().__init__(path)
         self.socket.settimeout(300)
-        self.socket.connect(path)
-        self.stream = self.socket.makefile("rwb")
-        request = {
-            "jsonrpc": "2.0", "id": 1, "method": "events.subscribe", "params": {"types": ["completed", "failed"]}}
-        self.stream.write(json.dumps(request).encode() + b"\n")
-        self.stream.flush()
-        self.stream.readline()
+        self.call("events.subscribe", {"types": ["completed", "failed"]})
 
     def wait(self):
         """Returns after the next task has completed."""
@@ -74,10 +69,6 @@ class Completions:
         event = json.loads(line)["params"] if line else {}
         if event.get("type") != "completed":
             raise ConnectionError(f"the task has not completed: {line[:500]!r}")
-
-    def close(self):
-        self.stream.close()
-        self.socket.close()
 
 
 def large(bench, daemon, connection):

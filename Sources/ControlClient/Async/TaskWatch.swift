@@ -131,9 +131,10 @@ final class TaskWatch: Sendable {
     /// - Returns: `false` if the status must be read instead.
     private func advance(_ id: TaskID, _ event: TaskEvent) -> Bool {
         state.withLock { state in
-            guard state.tasks[id]?.status?.advance(by: event) == true else { return false }
+            guard state.tasks[id]?.status?.advance(by: event) == true, let watched = state.tasks[id],
+                let status = watched.status
+            else { return false }
             state.tasks[id]?.advances += 1
-            guard let watched = state.tasks[id], let status = watched.status else { return false }
             for waiter in watched.waiters.values { waiter.yield(status) }
             return true
         }

@@ -303,8 +303,10 @@ public final class Session: TaskSession {
     }
 
     func giveBackConnection(at origin: String) {
-        let next = state.withLock { state in state.gate?.giveBack(origin).flatMap { state.tasks[$0] } }
-        if let next { launch(next) } else { offerConnection(at: origin) }
+        passOn(
+            state.withLock { state in
+                LeftPlace(host: origin, next: state.gate?.giveBack(origin).flatMap { state.tasks[$0] })
+            })
     }
 
     /// Notifies the download that has waited longest for a connection, if there is room for one now.

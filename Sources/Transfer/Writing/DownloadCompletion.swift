@@ -12,8 +12,7 @@ struct DownloadCompletion: Sendable {
     ///
     /// - Parameter verification: The verification of the digest; `nil` if no digest is known.
     func publish(_ part: PartFile, size: Int64, destination: FileDestination, _ verification: Verification?) {
-        resources.networkEnded(task.core, isPublished: true)
-        session.releaseConnection(of: task)
+        leaveNetwork(isPublished: true)
         task.progress.setPhase(verification == nil && destination.pieces == nil ? .publishing : .verifying)
         session.callbacks.downloadTask(didReceiveAll: task)
         do throws(TransferError) {
@@ -38,6 +37,12 @@ struct DownloadCompletion: Sendable {
         } else {
             publish(part, size, destination, isVerified: false)
         }
+    }
+
+    /// Lets other tasks use the network in the task's place, while its bytes are verified, published or kept.
+    private func leaveNetwork(isPublished: Bool) {
+        resources.networkEnded(task.core, isPublished: isPublished)
+        session.releaseConnection(of: task)
     }
 
     private func publish(
@@ -108,8 +113,7 @@ struct DownloadCompletion: Sendable {
     ///
     /// - Parameter isAtRest: Whether no blocks remain to be written to the part.
     func fail(_ error: TransferError, part: PartFile?, version: ResourceVersion, isAtRest: Bool = true) {
-        resources.networkEnded(task.core)
-        session.releaseConnection(of: task)
+        leaveNetwork(isPublished: false)
         if let taken = error.underlying as? TakenName { return skip(part, taken) }
         var error = error
         guard let part else {
