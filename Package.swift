@@ -59,6 +59,7 @@ let package = Package(
         .target(name: "CDescriptors"),
         .target(name: "CReceiver", dependencies: ["CLinux"]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
 
@@ -78,7 +79,7 @@ let package = Package(
         .target(name: "TaskModel", swiftSettings: strict),
         .target(name: "TaskFiles", dependencies: ["TaskModel", .yams], swiftSettings: strict),
         .target(
-            name: "TaskStore", dependencies: ["TaskModel", .coreMetrics, .grdb, .grdbSQLite],
+            name: "TaskStore", dependencies: ["TaskModel", "CSQLite", .coreMetrics, .grdb, .grdbSQLite],
             swiftSettings: strict),
         .target(
             name: "TaskQueue",

@@ -193,6 +193,23 @@ int linux_locked(int dirfd, const char *path) {
     return information.stx_attributes & STATX_ATTR_APPEND ? LINUX_LOCK_APPEND_ONLY : LINUX_LOCK_NONE;
 }
 
+int linux_create_unnamed(int dirfd, uint32_t mode) {
+    int fd;
+    do {
+        fd = openat(dirfd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int linux_link_unnamed(int fd, int dirfd, const char *name) {
+    // By descriptor alone it needs CAP_DAC_READ_SEARCH or Linux 6.10. Without them the error is ENOENT.
+    if (linkat(fd, "", dirfd, name, AT_EMPTY_PATH) == 0) return 0;
+    if (errno != ENOENT) return -1;
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd); // fits
+    return linkat(AT_FDCWD, path, dirfd, name, AT_SYMLINK_FOLLOW);
+}
+
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath) {
     return renameat2(olddir, oldpath, newdir, newpath, RENAME_NOREPLACE);
 }

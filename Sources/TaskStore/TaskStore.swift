@@ -1,3 +1,4 @@
+import CSQLite
 import GRDB
 import Glibc
 import Synchronization
@@ -50,6 +51,7 @@ package final class TaskStore: Sendable {
         directory: String, version: String? = nil, report: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(StoreError) {
         self.directory = directory
+        Self.configureSQLite
         backups = BackupMaker(directory: directory)
         let schemaCopy = SchemaCopy(directory: directory)
         BackupMaker.removeDraft(in: directory)
@@ -105,6 +107,11 @@ package final class TaskStore: Sendable {
             guard StoreError(error) == .full else { throw error }
         }
     }
+
+    /// Configures SQLite for the process, once and before its first use.
+    private static let configureSQLite: Void = {
+        _ = sqlite_disable_memory_statistics()  // without effect where SQLite is in use, and then only slower
+    }()
 
     /// The page cache of each reader connection in KiB.
     private static let readersCache = 256

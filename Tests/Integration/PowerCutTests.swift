@@ -36,13 +36,15 @@ struct PowerCutTests {
         try await disk.unmount()
     }
 
-    @Test("a file that was told to be complete is whole after a power cut in the same instant")
-    func completed() async throws {
+    @Test(
+        "a file that was told to be complete is whole after a power cut in the same instant, with a journal or without",
+        arguments: [true, false])
+    func completed(isJournaled: Bool) async throws {
         let place = try TemporaryDirectory()
         let mountPoint = try place.makeDirectory("disk")
         let image = place.file("image")
-        try await Mount.makeExt4(image: image, bytes: 128 * mebibyte)
-        let resources = (0..<20).map { Resource(size: 1 + 70_000 * Int64($0), seed: UInt64($0)) }
+        try await Mount.makeExt4(image: image, bytes: 128 * mebibyte, isJournaled: isJournaled)
+        let resources = (0..<60).map { Resource(size: 1 + 7_000 * Int64($0), seed: UInt64($0)) }
         let server = try ScriptedServer(
             Dictionary(uniqueKeysWithValues: resources.enumerated().map { ("/f\($0)", [.serve($1)]) }))
         let disk = try await Mount.ext4(image: image, at: mountPoint)
@@ -56,6 +58,7 @@ struct PowerCutTests {
         #expect(outcome.succeeded, "\(outcome.error)")
         try await daemon.kill()
         try await disk.unmount()
+        if !isJournaled { try await Mount.repairExt4(image: image) }
         let again = try await Mount.ext4(image: image, at: mountPoint)
         for (index, resource) in resources.enumerated() {
             #expect(resource.difference(fromFileAt: "\(mountPoint)/files/f\(index)") == nil)

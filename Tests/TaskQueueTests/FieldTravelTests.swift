@@ -240,7 +240,8 @@ struct FieldTravelTests {
         let id = try #require(ids.first)
         let work = try #require(try fixture.store.work(for: id))
         let manager = try SessionManager(startRequestsImmediately: false)
-        var maker = RequestMaker(manager: manager, settings: fixture.settings, store: fixture.store)
+        var maker = RequestMaker(
+            manager: manager, settings: fixture.settings, store: fixture.store, now: 0)
         var text = ""
         switch try maker.make(work) {
         case .download(let request):

@@ -47,9 +47,19 @@ package final class Mount: Sendable {
     }
 
     /// Creates an empty ext4 file system of `bytes` bytes in a file.
-    package static func makeExt4(image: String, bytes: Int64) async throws {
+    package static func makeExt4(image: String, bytes: Int64, isJournaled: Bool = true) async throws {
         try await check(["truncate", "-s", "\(bytes)", image])
-        try await check(["mkfs.ext4", "-q", "-F", image])
+        try await check(["mkfs.ext4", "-q", "-F"] + (isJournaled ? [] : ["-O", "^has_journal"]) + [image])
+    }
+
+    /// Checks and repairs the unmounted ext4 file system in a file, as the start of a machine does.
+    package static func repairExt4(image: String) async throws {
+        let outcome = try await run(
+            ["e2fsck", "-f", "-y", image], environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"])
+        // 1: errors were corrected.
+        guard [.exited(0), .exited(1)].contains(outcome.status) else {
+            throw Unusable(reason: "e2fsck: \(outcome.output)")
+        }
     }
 
     /// Unmounts the file system and waits until it is gone. Fails if a file in it is still open.

@@ -81,6 +81,14 @@ enum { LINUX_LOCK_NONE = 0, LINUX_LOCK_IMMUTABLE = 1, LINUX_LOCK_APPEND_ONLY = 2
 // `path` is empty. LINUX_LOCK_NONE also if the attributes cannot be determined.
 int linux_locked(int dirfd, const char *path);
 
+// Creates a file without a name in a directory (O_TMPFILE) and opens it for reading and writing. The umask and the
+// directory's default access control list apply to `mode`. The file ends with its last descriptor, unless it is given a
+// name. Returns the descriptor, or -1.
+int linux_create_unnamed(int dirfd, uint32_t mode);
+
+// Gives a file without a name the name `name` in a directory (linkat). Never replaces: fails with EEXIST.
+int linux_link_unnamed(int fd, int dirfd, const char *name);
+
 // Calls renameat2 with RENAME_NOREPLACE.
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath);
 

@@ -19,27 +19,26 @@ struct RequestMaker {
     /// earlier daemon process without a record of their completion.
     let newestOfEarlierLifetimes: TaskID
 
-    /// A cache of directories for tasks that start in the same pass.
-    private var directories: [AskedPlace: Directory] = [:]
-    /// The cached directories that have been synced to disk since they were opened.
-    private var synchronized: Set<AskedPlace> = []
-
-    /// The parameters that determine a task's directory.
-    private struct AskedPlace: Hashable {
-        var directory: String?
-        var user: UserIdentity
-    }
+    /// The monotonic time of the pass.
+    private let now: Milliseconds
+    /// The directories of the tasks that start in the same pass.
+    private var directories: [RecentDirectories.Key: RecentDirectories.Found] = [:]
+    /// Those of them that have been synced to disk in this pass.
+    private var synchronized: Set<RecentDirectories.Key> = []
 
     /// The knowledge that the makers of all passes share.
     struct Shared: Sendable {
         var detachedPlaces = DetachedPlaces()
+        var recentDirectories = RecentDirectories()
         var earlierNames = EarlierNames()
         var passedSources = PassedSources()
     }
 
+    /// - Parameter now: the monotonic time.
     init(
-        manager: SessionManager, settings: QueueSettings, store: TaskStore, shared: Shared = .init()
+        manager: SessionManager, settings: QueueSettings, store: TaskStore, shared: Shared = .init(), now: Milliseconds
     ) {
+        self.now = now
         self.manager = manager
         self.settings = settings
         self.store = store
@@ -110,10 +109,11 @@ struct RequestMaker {
         _ share: StorageShare?
     ) throws(TransferError) -> Made {
         let record = work.record
-        let asked = AskedPlace(
+        let asked = RecentDirectories.Key(
             directory: specification.directory,
             user: UserIdentity(uid: record.owner, groups: specification.groups))
-        let directory = try self.directory(asked)
+        let place = try self.directory(asked)
+        let directory = place.directory
         var (request, specification) = (request, specification)
         var described: String?
         if specification.metalink {
@@ -182,7 +182,7 @@ struct RequestMaker {
         request.checksDestinationFirst = [.io, .permissionDenied].contains(record.error?.code)
         var target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
-            reservedSpace: directory.reserve(settings.minimumFree),
+            reservedSpace: place.reservedSpace,
             destination: { [naming] (resource: ResourceMetadata) throws(TransferError) in
                 try naming.destination(resource, in: directory, known: likely)
             })
@@ -229,8 +229,13 @@ struct RequestMaker {
         _ = try? directory.removePart(Self.partName(record.id, identity: identity), of: owner)
     }
 
-    private mutating func directory(_ asked: AskedPlace) throws(TransferError) -> Directory {
-        if let directory = directories[asked] { return directory }
+    private mutating func directory(
+        _ asked: RecentDirectories.Key
+    ) throws(TransferError) -> RecentDirectories.Found {
+        if let found = directories[asked] ?? shared.recentDirectories.find(asked, now: now) {
+            directories[asked] = found
+            return found
+        }
         let place: DownloadPlace
         do throws(FieldError) {
             place = try DownloadPlace(directory: asked.directory, owner: asked.user.uid, settings: settings)
@@ -250,8 +255,11 @@ struct RequestMaker {
         shared.detachedPlaces.record(directory)
         // The check precedes the first request, so that no data is requested that cannot be stored.
         if let problem = place.problem(settings.inspector) { throw Self.error(problem) }
-        directories[asked] = directory
-        return directory
+        let found = RecentDirectories.Found(
+            directory: directory, reservedSpace: directory.reserve(settings.minimumFree))
+        directories[asked] = found
+        shared.recentDirectories.record(found, for: asked, now: now)
+        return found
     }
 
     private static func error(_ problem: PlaceProblem) -> TransferError {

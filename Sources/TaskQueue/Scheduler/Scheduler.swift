@@ -90,6 +90,7 @@ package actor Scheduler {
     func apply(_ settings: QueueSettings, manager: SessionManager?) {
         if let manager { self.manager = manager }
         self.settings = settings
+        shared.recentDirectories.removeAll()
         running.endingLimit = settings.endingTasks
         self.manager.retrier = InterruptionRetrier(policy: settings.retry)
         self.manager.session.setHostRates(settings.hostRates)
@@ -155,7 +156,7 @@ package actor Scheduler {
 
     func makeRequests() -> RequestMaker {
         RequestMaker(
-            manager: manager, settings: settings, store: store, shared: shared)
+            manager: manager, settings: settings, store: store, shared: shared, now: clock.monotonic())
     }
 
     private func choose() -> [(work: TaskWork, place: TaskChooser.Place)] {

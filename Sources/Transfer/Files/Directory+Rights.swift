@@ -103,14 +103,18 @@ extension Directory {
         return try list.granting(UserIdentity.Access.search.rawValue, to: uid).write(.access, to: descriptor.raw)
     }
 
+    /// The access control list that new files here begin with; `nil` if there is none, or it cannot be read.
+    var defaultAccess: AccessControlList? { (try? AccessControlList.read(.defaults, of: descriptor.raw)) ?? nil }
+
     /// Gives a file the permissions of a file newly created here with mode 0666: those of the directory's default
     /// access control list, or without one those that the umask leaves (acl(5), "OBJECT CREATION AND DEFAULT ACLS"). A
     /// file that was moved here from another directory thus has them too.
     ///
     /// A file system without modes, such as FAT, may refuse the change. On others, a file whose mode cannot be changed
     /// remains accessible to its owner only.
-    func setPermissions(of file: FileDescriptorOwner, umask: mode_t) {
-        let defaults = (try? AccessControlList.read(.defaults, of: descriptor.raw)) ?? nil
+    ///
+    /// - Parameter defaults: ``defaultAccess``.
+    func setPermissions(of file: FileDescriptorOwner, umask: mode_t, defaults: AccessControlList?) {
         if let defaults, (try? defaults.limited(to: 6).write(.access, to: file.raw)) == true { return }
         _ = fchmod(file.raw, 0o666 & (defaults?.mode ?? ~umask))  // errors are ignored, see above
     }

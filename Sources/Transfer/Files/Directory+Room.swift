@@ -12,7 +12,9 @@ extension Directory {
     /// Returns the bytes to keep free here: `wanted`, but at most a twentieth of the file system.
     public func reserve(_ wanted: Int64) -> Int64 { min(wanted, (capacity ?? 0) / 20) }
 
-    private var room: (total: Int64, free: Int64)? {
+    /// The size of the file system and the bytes that an unprivileged user can still write; `nil` if it does not report
+    /// them.
+    var room: (total: Int64, free: Int64)? {
         var information = statvfs()
         guard fstatvfs(descriptor.raw, &information) == 0, information.f_blocks > 0 else { return nil }
         let unit = UInt64(information.f_frsize)
@@ -25,17 +27,23 @@ extension Directory {
         return product.overflow ? .max : Int64(clamping: product.partialValue)
     }
 
+    /// The size in bytes up to which a file is not compared with the limit of the process (RLIMIT_FSIZE).
+    private static let leastLimit: Int64 = 1 << 20
+
     /// Validates that a file of `size` bytes can fit here at all, whatever else is removed to make room for it.
     ///
     /// The file system's own limit for one file is checked by ``PartFile/check(canHold:)``.
     ///
+    /// - Parameter capacity: the size of the file system in bytes, if known.
     /// - Throws: `tooLarge`.
-    func check(canHold size: Int64) throws(TransferError) {
+    func check(canHold size: Int64, of capacity: Int64?) throws(TransferError) {
         if let capacity, size > capacity {
             throw TransferError(
                 .tooLarge,
                 "the file has \(size) bytes, but the whole file system of \(path) has only \(capacity)")
         }
+        // A write finds a limit for processes that is even lower.
+        guard size > Self.leastLimit else { return }
         var limit = rlimit()
         // If the limit cannot be read, a write beyond it fails later.
         guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else { return }

@@ -10,11 +10,14 @@ public final class Directory: Sendable {
     public let path: String
     /// The inode of the open directory, whatever its path is now.
     public let inode: Inode
+    /// The type of its file system.
+    let fileSystem: FileSystemType
 
     init(descriptor: FileDescriptorOwner, path: String) throws(TransferError) {
         self.descriptor = descriptor
         self.path = path
         inode = Inode(try descriptor.status())
+        fileSystem = FileSystemType(of: descriptor.raw)
     }
 
     /// Opens `root` and, beneath it, `subdirectory`. Missing components of `subdirectory` are created.
@@ -72,14 +75,7 @@ public final class Directory: Sendable {
     }
 
     /// Whether the file system is remote or implemented by a program, and can therefore block its callers for ever.
-    package var isOnAnotherMachine: Bool { Self.isOfAnotherMachine(descriptor.raw) }
-
-    /// Whether the file system of a descriptor is remote or implemented by a program, as ``isOnAnotherMachine``.
-    static func isOfAnotherMachine(_ raw: Int32) -> Bool {
-        // NFS, SMB and CIFS, FUSE, Ceph, 9P, AFS, Lustre: statfs(2).
-        [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x6573_5546, 0x00C3_6400, 0x0102_1997, 0x5346_414F, 0x0BD0_0BD0]
-            .contains(linux_file_system_type(raw))
-    }
+    package var isOnAnotherMachine: Bool { fileSystem.isOfAnotherMachine }
 
     /// The device number of the directory's file system.
     var device: UInt64 { inode.device }

@@ -10,6 +10,9 @@ public struct FileDestination: Sendable {
         case skip
         /// The download fails with ``TransferError/Code/nameConflict``, and the existing file stays.
         case fail
+
+        /// Whether an existing file is replaced.
+        var replaces: Bool { if case .overwrite = self { true } else { false } }
     }
 
     /// The file's name in the target's directory, without a slash.

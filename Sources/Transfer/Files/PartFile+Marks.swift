@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// Extended attributes of a part file: its owner, and its state when it was last closed.
 extension PartFile {
@@ -12,6 +13,20 @@ extension PartFile {
     private static let beneficiary = "user.dld.user"
     /// The suffix of a generation that could not be recorded on its part file and is known from the resume data only.
     private static let unmarked = "~"
+
+    /// The random start of the numbers in generations, which no two processes have in common.
+    private static let firstNumber = UInt64.random(in: 0...UInt64.max)
+    private static let madeCount = Atomic<UInt64>(0)
+
+    /// Records a new generation on an empty part file.
+    ///
+    /// - Parameter owner: the name of the task; with a number it becomes the generation.
+    /// - Returns: the generation in the form for the resume data.
+    static func markAsNew(_ descriptor: Int32, of owner: String) -> String {
+        // Multiples of an odd number are all different, and those of this one are far apart.
+        let count = madeCount.wrappingAdd(1, ordering: .relaxed).newValue
+        return mark(descriptor, "\(owner)-\(String(firstNumber &+ count &* 0x9E37_79B9_7F4A_7C15, radix: 16))")
+    }
 
     /// Records the generation on the part file.
     ///

@@ -5,14 +5,18 @@ import Synchronization
 /// The file of a download that is not complete. It is in the destination's directory under a name of its own, and only
 /// its owner may access it.
 ///
+/// A small file that arrives at once may have no name until it is complete, see ``makeUnnamed(in:name:owner:isPrivate:)``.
+///
 /// The file is written on the event loop's thread and synced on others. No other process uses it at the same time, see
 /// `PartLock`.
 public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner
     /// The directory of the part file and of the finished file.
     public let directory: Directory
-    /// The name of the part file in its directory.
+    /// The name of the part file in its directory. A file without a name would have it.
     public let name: String
+    /// The syncs that a file without a name needs after it is given one; `nil` if it has the name ``name``.
+    let nameSync: UnnamedFiles.NameSync?
     /// The generation, also recorded in an extended attribute of the file if the file system supports them.
     let generation: String
     private let inode: UInt64
@@ -50,31 +54,27 @@ public final class PartFile: Sendable {
     private let state: Mutex<State>
     /// The modification time after this process's last change, in nanoseconds since 1970; 0 if it is unknown.
     private let changed = Atomic<Int64>(0)
-    private let reportsChanges: Bool
+    private var reportsChanges: Bool { directory.fileSystem.reportsChanges }
     /// The end of the leading bytes that this process will not read again; `.max` if it reads nothing.
     private let read = Atomic<Int64>(.max)
 
     private init(
         descriptor: FileDescriptorOwner, _ information: stat, directory: Directory, name: String, generation: String,
-        ranges: ByteRangeSet, lock: PartLock?
+        ranges: ByteRangeSet, lock: PartLock?, nameSync: UnnamedFiles.NameSync? = nil
     ) {
         self.lock = lock
+        self.nameSync = nameSync
         inode = UInt64(information.st_ino)
         self.descriptor = descriptor
         self.directory = directory
         self.name = name
         self.generation = generation
         state = Mutex(State(written: ranges, durable: ranges))
-        reportsChanges = Self.reportsChanges(descriptor)
         if reportsChanges { changed.store(Self.time(information), ordering: .relaxed) }
     }
 
-    /// Whether the file's modification time changes with every write and only then. Remote file systems, and those
-    /// implemented by programs, may use other clocks and rules.
-    private static func reportsChanges(_ descriptor: FileDescriptorOwner) -> Bool {
-        // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS: statfs(2).
-        [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF2F5_2010].contains(linux_file_system_type(descriptor.raw))
-    }
+    /// Whether the file has its name ``name``.
+    var isNamed: Bool { nameSync == nil }
 
     /// Records the current modification time as the result of this process's own changes.
     func recordChange() {
@@ -101,11 +101,32 @@ public final class PartFile: Sendable {
             throw directory.refusal(errno, doing: "create the part file in \(directory.path)", of: name)
         }
         let owned = FileDescriptorOwner(descriptor)
-        let lock = try PartLock.acquire(owned, Inode(try owned.status()), path: directory.path(of: name))
-        let generation = mark(descriptor, owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16))
+        let information = try owned.status()
+        let lock = try PartLock.acquire(owned, Inode(information), path: directory.path(of: name))
         return PartFile(
-            descriptor: owned, try owned.status(), directory: directory, name: name,
-            generation: generation, ranges: ByteRangeSet(), lock: lock)
+            descriptor: owned, information, directory: directory, name: name,
+            generation: markAsNew(descriptor, of: owner), ranges: ByteRangeSet(), lock: lock)
+    }
+
+    /// Creates an empty file without a name. It vanishes unless it is published, so its download cannot be resumed.
+    ///
+    /// It has the permissions of the finished file from the beginning, since no other process can open it.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the task's part file, which does not exist.
+    ///   - owner: the name of the task, as for ``make(in:name:owner:)``.
+    ///   - isPrivate: whether only its owner may read the finished file.
+    /// - Returns: `nil` if the directory needs a part file with a name.
+    static func makeUnnamed(in directory: Directory, name: String, owner: String, isPrivate: Bool) -> PartFile? {
+        guard let nameSync = UnnamedFiles.nameSync(in: directory) else { return nil }
+        let descriptor = linux_create_unnamed(directory.descriptor.raw, isPrivate ? 0o600 : 0o666)
+        // A part file with a name reports the reason.
+        guard descriptor >= 0 else { return nil }
+        let owned = FileDescriptorOwner(descriptor)
+        guard let information = try? owned.status() else { return nil }
+        return PartFile(
+            descriptor: owned, information, directory: directory, name: name,
+            generation: markAsNew(descriptor, of: owner), ranges: ByteRangeSet(), lock: nil, nameSync: nameSync)
     }
 
     private static func create(_ name: String, in directory: Directory) -> Int32 {
@@ -142,6 +163,11 @@ public final class PartFile: Sendable {
             generation: resumeData.generation, ranges: resumeData.ranges, lock: lock)
     }
 
+    /// Removes the part file's name, if it has one.
+    func remove() throws(TransferError) {
+        if isNamed { try directory.remove(name) }
+    }
+
     /// Renames the part file, possibly into another directory.
     ///
     /// - Returns: the part file under its new name; `nil` if it cannot be moved because the directory is on another
@@ -170,7 +196,11 @@ public final class PartFile: Sendable {
     ///   process is missed.
     /// - Throws: `remoteChanged`; the file must be downloaded again.
     func check(holds count: Int64) throws(TransferError) -> (size: Int64, wasModified: Bool) {
-        let information = try descriptor.status()
+        try check(try descriptor.status(), holds: count)
+    }
+
+    /// Validates a status of the file, as ``check(holds:)`` does.
+    func check(_ information: stat, holds count: Int64) throws(TransferError) -> (size: Int64, wasModified: Bool) {
         let size = Int64(information.st_size)
         guard size >= count else { throw TransferError(.remoteChanged, "another process truncated the part file") }
         let known = changed.load(ordering: .relaxed)
@@ -179,15 +209,19 @@ public final class PartFile: Sendable {
 
     /// Validates that the part's name still belongs to this file and not to another one.
     ///
+    /// - Returns: the status of the file.
     /// - Throws: `remoteChanged`, and the file must be downloaded again; another error if the directory cannot be
     ///   searched.
-    func checkName() throws(TransferError) {
+    @discardableResult
+    func checkName() throws(TransferError) -> stat {
+        guard isNamed else { return try descriptor.status() }
         var information = stat()
         let isFound = fstatat(directory.descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0
         if !isFound, errno != ENOENT { throw .file(errno, doing: "look for the part file") }
         guard isFound, UInt64(information.st_ino) == inode else {
             throw TransferError(.remoteChanged, "another process removed the part file")
         }
+        return information
     }
 
     /// Returns the current path of the part's directory.
@@ -198,7 +232,7 @@ public final class PartFile: Sendable {
         do throws(TransferError) {
             return try directory.currentPath()
         } catch {
-            if error.code != .volumeDetached { try? directory.remove(name) }
+            if error.code != .volumeDetached { try? remove() }
             throw error
         }
     }
@@ -252,6 +286,13 @@ public final class PartFile: Sendable {
     /// The number of bytes written but not known to be on the disk; 0 after a failed sync.
     var unsynced: Int64 {
         state.withLock { $0.failure == nil ? written($0).count - $0.durable.count : 0 }
+    }
+
+    /// Writes the file's link count to the disk (fsync), after it was given a name. Blocks.
+    func synchronizeLinks() throws(TransferError) {
+        while fsync(descriptor.raw) != 0 {
+            guard errno == EINTR else { throw .file(errno, doing: "sync the file") }
+        }
     }
 
     /// The ranges known to be on the disk.
@@ -342,11 +383,14 @@ public final class PartFile: Sendable {
 
     /// Validates that the file system supports a file of `size` bytes; FAT, for example, is limited to 4 GiB.
     ///
-    /// The check moves the descriptor's file offset, which is unused: all reads and writes are positional.
+    /// The check moves the descriptor's file offset, which is unused: all reads and writes are positional. Every file
+    /// system in use holds files of 2 GiB.
     ///
     /// - Throws: `tooLarge`.
     func check(canHold size: Int64) throws(TransferError) {
-        guard lseek(descriptor.raw, off_t(size), SEEK_SET) < 0, errno == EINVAL || errno == EFBIG else { return }
+        guard size > Int64(Int32.max), lseek(descriptor.raw, off_t(size), SEEK_SET) < 0,
+            errno == EINVAL || errno == EFBIG
+        else { return }
         throw TransferError(
             .tooLarge, "the file has \(size) bytes, more than the file system of \(directory.path) allows in one file",
             systemError: EFBIG)

@@ -103,6 +103,6 @@ package final class PassedFile: Sendable {
         guard flags >= 0 else { throw .system(errno) }
         guard flags & O_ACCMODE != O_WRONLY, flags & LINUX_O_PATH == 0 else { throw .notReadable }
         // The file system beneath an overlay may be remote.
-        guard isTrusted || !Directory.isOfAnotherMachine(descriptor.raw) else { throw .onAnotherMachine }
+        guard isTrusted || !FileSystemType(of: descriptor.raw).isOfAnotherMachine else { throw .onAnotherMachine }
     }
 }

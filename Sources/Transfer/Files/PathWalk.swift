@@ -31,7 +31,7 @@ package struct PathWalk {
 
         /// Whether its mode may not be the one that applies, because the file system is remote or implemented by a
         /// program.
-        package var isOnAnotherMachine: Bool { Directory.isOfAnotherMachine(descriptor.raw) }
+        package var isOnAnotherMachine: Bool { FileSystemType(of: descriptor.raw).isOfAnotherMachine }
     }
 
     private let user: UserIdentity

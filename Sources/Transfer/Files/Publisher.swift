@@ -5,8 +5,8 @@ import Synchronization
 import SystemPackage
 
 /// A publisher of complete part files: it gives them their final names in a crash-safe order. It syncs the data,
-/// validates the part file, renames it (without replacing, unless the destination permits that), syncs the directory,
-/// and only then reports success.
+/// validates the part file, gives it its name (without replacing, unless the destination permits that), syncs the
+/// directory, and only then reports success.
 ///
 /// Files that complete close together share their syncs: one of the file system before the renames, and one of each
 /// directory after them. The publisher runs on a thread of its own.
@@ -36,9 +36,6 @@ final class Publisher: Sendable {
     private static let largestBatch = 1024
     /// The number of files from which one `syncfs` costs less than a sync of each.
     private static let sharedSyncThreshold = 8
-
-    /// The maximum number of attempts at a numbered name that others take first.
-    private static let raceLimit = 100
 
     private let inbox = Mutex(Inbox())
     private let earlierNames = EarlierNames()
@@ -111,24 +108,26 @@ final class Publisher: Sendable {
         let synced = synchronize(batch)
         var outcomes: [Result<PublishedFile, TransferError>] = []
         outcomes.reserveCapacity(batch.count)
-        var directories: [ObjectIdentifier: Directory] = [:]
+        var named: [PartFile] = []
+        var naming = FileNaming(umask: umask, earlierNames: earlierNames)
         for (item, failure) in zip(batch, synced) {
             if let failure {
                 outcomes.append(.failure(failure))
                 continue
             }
             do throws(TransferError) {
-                outcomes.append(.success(try name(item)))
-                directories[ObjectIdentifier(item.part.directory)] = item.part.directory
+                outcomes.append(.success(try naming.name(item)))
+                named.append(item.part)
             } catch {
-                // A file that remains a part file is made accessible to its owner only.
-                _ = fchmod(item.part.descriptor.raw, 0o600)  // errors are ignored, the original failure is reported
+                // A file that remains a part file is made accessible to its owner only. Errors are ignored, the original
+                // failure is reported.
+                if item.part.isNamed { _ = fchmod(item.part.descriptor.raw, 0o600) }
                 outcomes.append(.failure(error))
             }
         }
-        let unsynced = synchronize(Array(directories.values))
+        let unsynced = synchronizeNames(of: named)
         for (index, item) in batch.enumerated() {
-            if case .success = outcomes[index], let failure = unsynced[ObjectIdentifier(item.part.directory)] {
+            if case .success = outcomes[index], let failure = unsynced[item.part.directory.inode] {
                 outcomes[index] = .failure(failure)
             }
             item.completion(outcomes[index])
@@ -157,122 +156,26 @@ final class Publisher: Sendable {
         return failures
     }
 
-    private func name(_ item: Item) throws(TransferError) -> PublishedFile {
-        let part = item.part
-        let directory = part.directory
-        try part.checkName()
-        if try part.check(holds: item.size).wasModified {
-            throw TransferError(.remoteChanged, "another process changed the part file")
-        }
-        let path = try part.checkPlace()
-        if !item.destination.isPrivate { directory.setPermissions(of: part.descriptor, umask: umask) }
-        if let user = item.destination.user { part.record(user: user) }
-        if let time = item.destination.modificationTime {
-            _ = linux_set_modification_time(part.descriptor.raw, time)  // errors ignored: a wrong time is acceptable
-        }
-        let wanted = item.destination.name
-        func published(_ name: String) -> PublishedFile {
-            PublishedFile(path: Directory.path(of: name, in: path), size: item.size, isVerified: item.isVerified)
-        }
-        if case .overwrite = item.destination.conflict {
-            try directory.checkReplacing(wanted, for: item.destination.user)
-            guard renameat(directory.descriptor.raw, part.name, directory.descriptor.raw, wanted) == 0 else {
-                if errno == EISDIR {
-                    throw TransferError(.nameConflict, "\(directory.path(of: wanted)) is a directory")
-                }
-                throw Self.refusal(errno, part, wanted)
-            }
-            return published(wanted)
-        }
-        if try Self.give(wanted, to: part) { return published(wanted) }
-        if PartFile.isPublished(wanted, in: directory, by: item.owner) == item.size {
-            // The file was published by an earlier process and downloaded again by this one.
-            try directory.remove(part.name)
-            return published(wanted)
-        }
-        switch item.destination.conflict {
-        case .rename(let numbering): return published(try number(item, numbering))
-        case .skip: throw .taken(item.destination, in: directory)
-        case .fail, .overwrite: throw .taken(wanted, in: directory)
-        }
-    }
-
-    /// Renames the part file to a numbered name.
-    private func number(
-        _ item: Item, _ numbering: @escaping @Sendable (String, Int) -> String
-    ) throws(TransferError) -> String {
-        let (part, wanted) = (item.part, item.destination.name)
-        let directory = part.directory
-        if let earlier = earlierNames.find(item.owner, wanting: wanted, in: directory, numbering: numbering),
-            earlier.size == item.size
-        {
-            try directory.remove(part.name)
-            return earlier.name
-        }
-        let names = NumberedNames(directory: directory, wanted: wanted, numbering: numbering)
-        var lost = 0
-        for _ in 0..<Self.raceLimit {
-            guard let free = names.free(above: lost) else { break }
-            let name = names.name(free)
-            if try Self.give(name, to: part) { return name }
-            // Another process took the name first.
-            lost = free
-        }
-        // A problem of the directory that may be temporary.
-        throw TransferError(
-            .io, "all names like \(directory.path(of: wanted)) are taken", systemError: EEXIST)
-    }
-
-    /// Renames the part file to a free name.
-    ///
-    /// - Returns: `false` if the name is taken.
-    private static func give(_ name: String, to part: PartFile) throws(TransferError) -> Bool {
-        let error = renameWithoutReplacing(part.name, to: name, in: part.directory)
-        if error == 0 { return true }
-        guard error == EEXIST else { throw refusal(error, part, name) }
-        return false
-    }
-
-    private static func refusal(_ error: Int32, _ part: PartFile, _ name: String) -> TransferError {
-        let deed = "rename the file to \(name)"
-        guard error == EINVAL else { return part.directory.refusal(error, doing: deed, of: part.name, name) }
-        return .naming(error, doing: deed)
-    }
-
-    /// - Returns: 0 or the `errno`.
-    private static func renameWithoutReplacing(_ old: String, to new: String, in directory: Directory) -> Int32 {
-        let descriptor = directory.descriptor.raw
-        if linux_rename_noreplace(descriptor, old, descriptor, new) == 0 { return 0 }
-        let error = errno
-        guard error == EINVAL || error == ENOSYS else { return error }
-        // Some file systems do not support renaming without replacing. A second hard link and the removal of the first
-        // name are equivalent.
-        guard linkat(descriptor, old, descriptor, new, 0) == 0 else {
-            let refusal = errno
-            let isLocked = linux_locked(descriptor, old) != 0 || linux_locked(descriptor, "") != 0
-            // If the file system does not support hard links, its first error means that it rejects the name (FAT: a
-            // colon, a question mark).
-            let hasNoLinks = [EPERM, EOPNOTSUPP, ENOSYS].contains(refusal) && !isLocked
-            return hasNoLinks ? error : refusal
-        }
-        return unlinkat(descriptor, old, 0) == 0 ? 0 : errno
-    }
-
     /// - Returns: the errors of the directories whose entries may not be on the disk.
-    private func synchronize(_ directories: [Directory]) -> [ObjectIdentifier: TransferError] {
-        var failures: [ObjectIdentifier: TransferError] = [:]
-        // Each run opens the directory itself; those with the same inode need only one sync.
-        var done: [Inode: TransferError?] = [:]
-        for directory in directories {
-            if let known = done[directory.inode] {
-                failures[ObjectIdentifier(directory)] = known
-                continue
-            }
-            var failure: TransferError?
-            do throws(TransferError) { try directory.synchronize() } catch { failure = error }
-            done[directory.inode] = .some(failure)
-            failures[ObjectIdentifier(directory)] = failure
+    private func synchronizeNames(of parts: [PartFile]) -> [Inode: TransferError] {
+        // Runs may have opened a directory each for itself.
+        Dictionary(grouping: parts, by: \.directory.inode).compactMapValues { parts in
+            parts.first.flatMap { synchronizeNames(of: parts, in: $0.directory) }
         }
-        return failures
+    }
+
+    private func synchronizeNames(of parts: [PartFile], in directory: Directory) -> TransferError? {
+        let separate = parts.filter { $0.nameSync == .directoryAndFile }
+        do throws(TransferError) {
+            if separate.count >= Self.sharedSyncThreshold {
+                try directory.synchronizeFileSystem()
+            } else {
+                for part in separate { try part.synchronizeLinks() }
+            }
+            try directory.synchronize()
+            return nil
+        } catch {
+            return error
+        }
     }
 }

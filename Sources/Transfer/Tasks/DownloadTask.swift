@@ -228,7 +228,7 @@ public final class DownloadTask: LoopTask {
     }
 
     func resumeData(for part: PartFile, _ version: ResourceVersion, ranges: ByteRangeSet) -> ResumeData? {
-        guard isRepeatable, !ranges.ranges.isEmpty, !version.isDecoded else { return nil }
+        guard isRepeatable, part.isNamed, !ranges.ranges.isEmpty, !version.isDecoded else { return nil }
         var record: DownloadRecord?
         if placement.ownsPart {
             // Without a record, the part file could not be found again.

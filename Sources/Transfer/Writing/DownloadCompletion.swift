@@ -72,7 +72,7 @@ struct DownloadCompletion: Sendable {
         {
             return keep(part, ranges: good, error)
         }
-        try? part.directory.remove(part.name)
+        try? part.remove()
         session.complete(task, error)
     }
 
@@ -81,7 +81,7 @@ struct DownloadCompletion: Sendable {
     private func skip(_ part: PartFile?, _ taken: TakenName) {
         task.progress.setPhase(.verifying)
         resources.digestThreads.perform {
-            if let part { try? part.directory.remove(part.name) } else { task.removePart() }
+            if let part { try? part.remove() } else { task.removePart() }
             do throws(TransferError) {
                 let file = try taken.file()
                 task.progress.setTotal(file.size)

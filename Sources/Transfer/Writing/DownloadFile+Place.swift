@@ -13,9 +13,10 @@ extension DownloadFile {
         let known = target
         let target = if let known { known } else { try decide(metadata, total: total) }
         // Check the size first: a file that can never fit would wait for space for ever.
-        if let total { try target.directory.check(canHold: total) }
+        let room = target.directory.room
+        if let total { try target.directory.check(canHold: total, of: room?.total) }
         try reserveSpace(of: target, total: total)
-        try checkSpace(in: target, for: total.map { $0 - count })
+        try checkSpace(in: target, for: total.map { $0 - count }, free: room?.free)
         let destination = try target.destination(metadata)
         if case .skip = destination.conflict, target.directory.contains(destination.name),
             target.directory.publishedSize(of: destination.name, by: target.owner) == nil
@@ -81,10 +82,12 @@ extension DownloadFile {
 
     /// Checks that the file system has enough free space.
     ///
-    /// - Parameter missing: the number of bytes still to be received, if known.
-    private func checkSpace(in target: DownloadTarget, for missing: Int64?) throws(TransferError) {
+    /// - Parameters:
+    ///   - missing: the number of bytes still to be received, if known.
+    ///   - free: the free space of the file system in bytes, if known.
+    private func checkSpace(in target: DownloadTarget, for missing: Int64?, free: Int64?) throws(TransferError) {
         let needed = missing ?? 1
-        guard needed > 0, let free = target.directory.freeSpace() else { return }
+        guard needed > 0, let free else { return }
         let others = recordNeed(of: missing, on: target.directory.device)
         let room = free - target.reservedSpace - others
         if needed <= room { return }
@@ -115,7 +118,8 @@ extension DownloadFile {
 
     /// Checks that other writers have not used up the space in the meantime.
     func checkSpace() throws(TransferError) {
-        if let target { try checkSpace(in: target, for: version.total.map { $0 - count }) }
+        guard let target else { return }
+        try checkSpace(in: target, for: version.total.map { $0 - count }, free: target.directory.freeSpace())
     }
 
     /// Asks the destination for its decision, once in the lifetime of a task. If the task resumes the part of an

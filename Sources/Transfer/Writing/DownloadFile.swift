@@ -41,6 +41,9 @@ final class DownloadFile {
     /// The device on which the space requirement of this download is recorded.
     var needsOn: UInt64?
 
+    /// Whether the part's name is known to be free, as no file of an earlier attempt has it.
+    private var isPartNameFree = false
+
     init(task: DownloadTask, core: LoopCore) {
         self.task = task
         self.core = core
@@ -65,8 +68,12 @@ final class DownloadFile {
     func reopen() throws(TransferError) {
         guard let resumeData = task.resumeData else {
             // Check before a server is asked for bytes that could not be stored.
-            if let target, try PartLock.checkFree(target.partName, in: target.directory) == S_IFDIR {
-                throw .file(EISDIR, doing: "create the part file \(target.directory.path(of: target.partName))")
+            if let target {
+                let found = try PartLock.checkFree(target.partName, in: target.directory)
+                if found == S_IFDIR {
+                    throw .file(EISDIR, doing: "create the part file \(target.directory.path(of: target.partName))")
+                }
+                isPartNameFree = found == nil
             }
             if target != nil, task.originalRequest.checksDestinationFirst { _ = try partForWriting() }
             return
@@ -336,6 +343,7 @@ final class DownloadFile {
         if let part { return part }
         guard let target else { throw TransferError(.internal, "bytes without a place") }
         let made = try PartFile.make(in: target.directory, name: target.partName, owner: target.owner)
+        isPartNameFree = false
         do throws(TransferError) {
             if let total = version.total { try made.check(canHold: total) }
         } catch {
@@ -349,16 +357,26 @@ final class DownloadFile {
         return made
     }
 
+    /// Creates a part file without a name for a file that was received as a whole, where that is possible.
+    private func makeUnnamedPart(for destination: FileDestination?) {
+        guard isPartNameFree, let target, let destination, !destination.conflict.replaces else { return }
+        part = PartFile.makeUnnamed(
+            in: target.directory, name: target.partName, owner: target.owner, isPrivate: destination.isPrivate)
+        if part != nil { verify() }
+    }
+
     /// Completes the part after all `size` bytes were received: writes the last of them from `writer` and truncates the
     /// part to `size`.
     ///
+    /// - Parameter destination: the file's destination, if it is decided.
     /// - Returns: `nil` if a slow disk has yet to write blocks; `again` is called afterwards.
     /// - Throws: `remoteChanged` if another process removed or truncated the part. The file must then be downloaded
     ///   again.
     func complete(
-        size: Int64, flushing writer: BodyWriter, again: @escaping () -> Void
+        size: Int64, flushing writer: BodyWriter, to destination: FileDestination?, again: @escaping () -> Void
     ) throws(TransferError) -> PartFile? {
         let before = part
+        if before == nil, Int64(writer.pending) == size { makeUnnamedPart(for: destination) }
         try writer.flush()
         guard queue.isEmpty else {
             drained = again
@@ -367,7 +385,7 @@ final class DownloadFile {
         let part = try partForWriting()
         try before?.checkName()
         // An earlier attempt may have written more bytes of a longer version.
-        if try check(part, holds: size) > size { try part.truncate(to: size) }
+        if part.isNamed, try check(part, holds: size) > size { try part.truncate(to: size) }
         task.progress.setCompleted(size)
         return part
     }

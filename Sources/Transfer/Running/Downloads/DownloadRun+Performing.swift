@@ -149,7 +149,7 @@ extension DownloadRun {
             }
             for other in connections where other !== connection { try other.writer.flush() }
             let size = file.version.total ?? max(connection.writer.position, file.front)
-            let part = try file.complete(size: size, flushing: connection.writer) { [unowned self] in
+            let part = try file.complete(size: size, flushing: connection.writer, to: destination) { [unowned self] in
                 perform(.finish(number))
             }
             guard let part else { return }

@@ -191,7 +191,9 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
             destination = try file.place(ResourceMetadata(nil, file.version), total: nil)
         }
         let size = max(writer.position, file.front)
-        let part = try file.complete(size: size, flushing: writer) { [unowned self] in perform(.complete) }
+        let part = try file.complete(size: size, flushing: writer, to: destination) { [unowned self] in
+            perform(.complete)
+        }
         guard let part else { return }
         guard let destination else { throw TransferError(.internal, "a file without a destination") }
         if !task.mismatches.isEmpty { task.setSoleSource(task.originalRequest.url) }

@@ -13,9 +13,9 @@ struct RoomTests {
     @Test("a file that is larger than its file system never fits")
     func capacity() throws {
         let capacity = try #require(place.directory.capacity)
-        try place.directory.check(canHold: 1 << 20)
+        try place.directory.check(canHold: 1 << 20, of: capacity)
         for size in [capacity + 1, 1 << 53, .max - 1, .max] as [Int64] {
-            let error = #expect(throws: TransferError.self) { try place.directory.check(canHold: size) }
+            let error = #expect(throws: TransferError.self) { try place.directory.check(canHold: size, of: capacity) }
             #expect(error?.code == .tooLarge)
         }
     }
@@ -39,7 +39,7 @@ struct RoomTests {
         let mount = try await Mount.tmpfs(at: path, bytes: 0)
         let directory = try Directory.open(root: path)
         #expect(directory.capacity == nil && directory.freeSpace() == nil && directory.reserve(1 << 20) == 0)
-        try directory.check(canHold: 1 << 40)
+        try directory.check(canHold: 1 << 40, of: directory.capacity)
         _ = mount.path
     }
 
