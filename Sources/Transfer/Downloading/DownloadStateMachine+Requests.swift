@@ -11,7 +11,7 @@ extension DownloadStateMachine {
         _ = start()
         hasSent = true
         connections[0].isUnderWay = true
-        connections[0].resource = resource
+        connections[0].setResource(resource)
         connections[0].timing.sent(at: now)
     }
 
@@ -91,13 +91,13 @@ extension DownloadStateMachine {
 
     /// Decides on the range of a request that is about to be sent.
     ///
-    /// - Parameter resource: the URL that is asked, as the digest that ``ResumeData/resource(of:)`` makes of it.
-    mutating func requestRange(_ number: Int, at resource: String, _ facts: DownloadFacts) -> RangeRequest {
+    /// - Parameter url: the URL that is asked.
+    mutating func requestRange(_ number: Int, at url: String, _ facts: DownloadFacts) -> RangeRequest {
         guard let index = index(of: number) else { return .whole }
         var connection = connections[index]
         defer { connections[index] = connection }
         connection.phase = .requesting
-        connection.resource = resource
+        let resource = connection.setResource(url: url)
         connection.isPart = false
         connection.isWriting = false
         connection.request = SegmentConnection.RangeRequest(have: connection.start)

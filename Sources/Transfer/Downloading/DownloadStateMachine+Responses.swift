@@ -19,9 +19,8 @@ extension DownloadStateMachine {
         _ number: Int, _ head: ResponseHead, at url: CurlURL, _ context: HeadContext, _ facts: DownloadFacts
     ) -> HeadAction {
         guard let index = index(of: number) else { return .discard }
-        let resource = ResumeData.resource(of: url.text)
+        let resource = connections[index].setResource(url: url.text)
         connections[index].timing.responded(at: facts.now)
-        connections[index].resource = resource
         let (connection, part) = (connections[index], facts.part)
         let known = version(at: resource, part)
         let (request, isConcurrent) = (connection.request, connection.request.isConcurrent)

@@ -152,7 +152,7 @@ extension DownloadStateMachine {
         }
         lastNumber = max(lastNumber, wish.number)
         var connection = SegmentConnection(number: wish.number, source: wish.source)
-        connection.resource = wish.like.flatMap { self[$0]?.resource }
+        connection.setResource(wish.like.flatMap { self[$0]?.resource })
         connections.append(connection)
         var work = nextRange(for: wish.number, facts)
         // A rest that is too small to share is taken over from a source that would need long for it.

@@ -45,7 +45,9 @@ struct SegmentConnection {
     var request = RangeRequest()
     /// The URL that answers, as the digest that ``ResumeData/resource(of:)`` makes of it; `nil` before the first
     /// request.
-    var resource: String?
+    private(set) var resource: String?
+    /// That URL.
+    private var resourceURL: String?
     /// Why the whole resource is requested although bytes of it are here.
     var reasonForWhole: String?
     var endCheck = EndCheck.none
@@ -61,6 +63,19 @@ struct SegmentConnection {
         self.number = number
         self.source = source
     }
+
+    /// Records the URL that answers.
+    ///
+    /// - Returns: ``resource``.
+    mutating func setResource(url: String) -> String {
+        if url == resourceURL, let resource { return resource }
+        let digest = ResumeData.resource(of: url)
+        (resource, resourceURL) = (digest, url)
+        return digest
+    }
+
+    /// Records the URL that answers by its digest.
+    mutating func setResource(_ digest: String?) { (resource, resourceURL) = (digest, nil) }
 
     /// Whether a body that belongs to the file is being received.
     var isReceiving: Bool { if case .receiving = phase { true } else { false } }

@@ -58,27 +58,29 @@ public final class PartFile: Sendable {
     /// The end of the leading bytes that this process will not read again; `.max` if it reads nothing.
     private let read = Atomic<Int64>(.max)
 
+    /// - Parameter information: the status of a file with a name.
     private init(
-        descriptor: FileDescriptorOwner, _ information: stat, directory: Directory, name: String, generation: String,
+        descriptor: FileDescriptorOwner, _ information: stat?, directory: Directory, name: String, generation: String,
         ranges: ByteRangeSet, lock: PartLock?, nameSync: UnnamedFiles.NameSync? = nil
     ) {
         self.lock = lock
         self.nameSync = nameSync
-        inode = UInt64(information.st_ino)
+        inode = information.map { UInt64($0.st_ino) } ?? 0
         self.descriptor = descriptor
         self.directory = directory
         self.name = name
         self.generation = generation
         state = Mutex(State(written: ranges, durable: ranges))
-        if reportsChanges { changed.store(Self.time(information), ordering: .relaxed) }
+        if reportsChanges, let information { changed.store(Self.time(information), ordering: .relaxed) }
     }
 
     /// Whether the file has its name ``name``.
     var isNamed: Bool { nameSync == nil }
 
-    /// Records the current modification time as the result of this process's own changes.
+    /// Records the current modification time as the result of this process's own changes. No other process can change a
+    /// file without a name.
     func recordChange() {
-        guard reportsChanges, let information = try? descriptor.status() else { return }
+        guard isNamed, reportsChanges, let information = try? descriptor.status() else { return }
         changed.store(Self.time(information), ordering: .relaxed)
     }
 
@@ -122,10 +124,8 @@ public final class PartFile: Sendable {
         let descriptor = linux_create_unnamed(directory.descriptor.raw, isPrivate ? 0o600 : 0o666)
         // A part file with a name reports the reason.
         guard descriptor >= 0 else { return nil }
-        let owned = FileDescriptorOwner(descriptor)
-        guard let information = try? owned.status() else { return nil }
         return PartFile(
-            descriptor: owned, information, directory: directory, name: name,
+            descriptor: FileDescriptorOwner(descriptor), nil, directory: directory, name: name,
             generation: markAsNew(descriptor, of: owner), ranges: ByteRangeSet(), lock: nil, nameSync: nameSync)
     }
 

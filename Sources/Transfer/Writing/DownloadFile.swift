@@ -41,7 +41,7 @@ final class DownloadFile {
     /// The device on which the space requirement of this download is recorded.
     var needsOn: UInt64?
 
-    /// Whether the part's name is known to be free, as no file of an earlier attempt has it.
+    /// Whether no file of an earlier attempt has the part's name.
     private var isPartNameFree = false
 
     init(task: DownloadTask, core: LoopCore) {
@@ -68,7 +68,8 @@ final class DownloadFile {
     func reopen() throws(TransferError) {
         guard let resumeData = task.resumeData else {
             // Check before a server is asked for bytes that could not be stored.
-            if let target {
+            isPartNameFree = target?.isNew == true
+            if let target, !isPartNameFree {
                 let found = try PartLock.checkFree(target.partName, in: target.directory)
                 if found == S_IFDIR {
                     throw .file(EISDIR, doing: "create the part file \(target.directory.path(of: target.partName))")

@@ -6,6 +6,7 @@ import TaskModel
 
 struct Add: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "add",
         abstract: "Queues downloads and prints their ids, one per line.",
         discussion: """
             A task whose id was printed survives a power failure. Either all URLs of a command are queued or none.

@@ -5,6 +5,7 @@ import TaskModel
 
 struct Backup: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "backup",
         abstract: "Saves the daemon's database to a file, while the daemon runs.",
         discussion: """
             The file is complete or absent, and readable by you alone: it contains every user's tasks and passwords. \

@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Cancel: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "cancel",
         abstract: "Cancels tasks; a later retry continues them.",
         discussion: """
             A cancelled task stays in the list. Use retry to queue it again, or remove to delete it.

@@ -7,6 +7,7 @@ struct Completion: ParsableCommand {
     }
 
     static let configuration = CommandConfiguration(
+        commandName: "completion",
         abstract: "Prints a completion script for a shell.",
         discussion: """
             EXAMPLES:

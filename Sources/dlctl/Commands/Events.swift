@@ -5,6 +5,7 @@ import TaskModel
 
 struct Events: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "events",
         abstract: "Shows what happened to tasks.",
         discussion: """
             Shows the events in the daemon's journal, oldest first. With --follow it goes on with new ones until \

@@ -6,6 +6,7 @@ import TaskModel
 
 struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "list",
         abstract: "Lists tasks, oldest first.",
         discussion: """
             --sort reads every matching task and sorts in dlctl, which keeps at most 50,000 tasks in memory: with \

@@ -5,6 +5,7 @@ import TaskModel
 
 struct Move: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "move",
         abstract: "Changes a task's position in the queue.",
         discussion: """
             The order applies among your tasks of the same priority. Tasks of different batches take turns. A running \

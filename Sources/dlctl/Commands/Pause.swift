@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Pause: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "pause",
         abstract: "Pauses tasks and keeps their progress.",
         discussion: """
             When the command returns, the tasks have stopped and their byte counts no longer change. A task that needs \

@@ -5,6 +5,7 @@ import Glibc
 
 struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "reload",
         abstract: "Reloads the daemon's configuration.",
         discussion: """
             Running transfers are not interrupted. If the file contains an error, the daemon keeps the current \

@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Remove: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "remove",
         abstract: "Removes tasks and deletes their partial files.",
         discussion: """
             A running task is stopped first. The finished file is kept unless --delete-file is given.

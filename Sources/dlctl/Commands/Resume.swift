@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Resume: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "resume",
         abstract: "Resumes paused tasks and starts waiting tasks now.",
         discussion: """
             Bytes that were downloaded are not fetched again unless the file on the server has changed.

@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Retry: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "retry",
         abstract: "Queues failed or cancelled tasks again.",
         discussion: """
             Downloaded bytes that are still valid are kept.

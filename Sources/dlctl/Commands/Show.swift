@@ -6,6 +6,7 @@ import TaskModel
 
 struct Show: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "show",
         abstract: "Shows all details of tasks.",
         discussion: """
             Below the details stand the connections of a running task, and the last

@@ -4,6 +4,7 @@ import ControlProtocol
 
 struct Shutdown: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "shutdown",
         abstract: "Stops the daemon; tasks continue at its next start.",
         discussion: """
             A systemd service stays stopped until someone starts it or a client connects to its socket. To keep it \

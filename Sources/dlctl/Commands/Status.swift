@@ -5,6 +5,7 @@ import TaskModel
 
 struct Status: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "status",
         abstract: "Shows the state of the daemon.",
         discussion: """
             EXAMPLES:

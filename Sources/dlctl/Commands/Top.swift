@@ -6,6 +6,7 @@ import TerminalScreen
 
 struct Top: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "top",
         abstract: "Shows the tasks on the full screen, with keys to change them.",
         discussion: """
             The screen shows the rates, a graph of the last minutes and the tasks: those that run, then those that \

@@ -4,6 +4,7 @@ import TaskModel
 
 struct Upload: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "upload",
         abstract: "Queues uploads and prints their ids, one per line.",
         usage: "dlctl upload [<options>] <file> ... <url>",
         discussion: """

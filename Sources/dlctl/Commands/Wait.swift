@@ -5,6 +5,7 @@ import TaskModel
 
 struct Wait: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "wait",
         abstract: "Waits until tasks have ended.",
         discussion: """
             A task has ended when it is completed, failed, cancelled or removed, or when the daemon has paused it \

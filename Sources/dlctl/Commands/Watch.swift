@@ -6,6 +6,7 @@ import TaskModel
 
 struct Watch: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "watch",
         abstract: "Shows tasks with live bars.",
         discussion: """
             With ids or --batch, the bars stay until these tasks have ended, and the exit status is that of dlctl wait. \

@@ -8,7 +8,7 @@ extension DownloadModel {
     // MARK: Requests
 
     private mutating func send(_ request: TransferRequest, to url: CurlURL, _ number: Int) {
-        var range = machine.requestRange(number, at: ResumeData.resource(of: url.text), facts)
+        var range = machine.requestRange(number, at: url.text, facts)
         if case .overlap(let overlap) = range { range = machine.overlapBegins(number, at: start(of: overlap)) }
         guard let index = index(of: number) else { return }
         connections[index].parser = ResponseHeadParser()

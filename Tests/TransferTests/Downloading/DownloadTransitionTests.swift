@@ -61,8 +61,7 @@ struct DownloadTransitionTests {
         } else {
             _ = machine.begin(facts)
         }
-        let resource = ResumeData.resource(of: "http://own/f")
-        if case .overlap = machine.requestRange(number, at: resource, facts) {
+        if case .overlap = machine.requestRange(number, at: "http://own/f", facts) {
             _ = machine.overlapBegins(number, at: part.front - (256 << 10))
         }
         if part.count > 0, situation != .unvalidated { machine.table = SegmentTable(total: size) }

@@ -446,4 +446,15 @@ import Testing
             throws: Failure.usage("params-json: contains the key id twice in one object", field: "params-json")
         ) { try RPC.parse(#"{"id":3,"id":9999}"#) }
     }
+
+    @Test("every command states its name, which would take time to derive")
+    func names() {
+        func unnamed(_ command: any ParsableCommand.Type) -> [String] {
+            let configuration = command.configuration
+            return (configuration.commandName == nil ? ["\(command)"] : [])
+                + configuration.subcommands.flatMap(unnamed)
+        }
+        #expect(unnamed(RootCommand.self) == [])
+        #expect(RootCommand.configuration.subcommands.count > 20)
+    }
 }

@@ -17,7 +17,7 @@ extension DownloadRun: TransactionClient {
         var contribution = Transaction.Contribution(fields: Self.engineFields(for: request))
         let least = LeastPace(session.configuration, request).bytes
         contribution.configure = { (exchange: Exchange) throws(CurlError) in exchange.activity.leastBytes = least }
-        var range = machine.requestRange(transaction.number, at: ResumeData.resource(of: url.text), facts())
+        var range = machine.requestRange(transaction.number, at: url.text, facts())
         if case .overlap(let overlap) = range {
             range = machine.overlapBegins(transaction.number, at: try file.start(of: overlap))
         }
