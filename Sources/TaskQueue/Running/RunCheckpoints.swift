@@ -26,10 +26,10 @@ struct RunCheckpoints {
 
     /// Records the beginning of a checkpoint.
     ///
-    /// - Parameter now: the monotonic time; `nil` where the checkpoint covers no bytes.
-    mutating func begin(_ checkpoint: Task<Void, Never>, now: Milliseconds?) {
+    /// - Parameter now: the monotonic time.
+    mutating func begin(_ checkpoint: Task<Void, Never>, now: Milliseconds) {
         current = checkpoint
-        if let now { last = now }
+        last = now
     }
 
     /// Records the end of the checkpoint.

@@ -54,12 +54,14 @@ struct RunEnding: Sendable {
     func progress(of run: RunningTask, neverBegan: Bool) -> TaskProgress {
         let record = run.record
         let isDownload = record.specification.kind == .download
+        // A completed upload needs none.
+        let source = isDownload || report.error == nil ? nil : run.source?.bytes ?? run.work.resumeData
         var progress = TaskProgress(
             bytesDone: size ?? (isDownload ? resumeData?.ranges.count ?? 0 : 0),
             bytesTotal: size ?? run.progress.totalBytes ?? record.bytesTotal,
             bytesFetched: run.bytesFetched, path: path,
             startedAt: record.startedAt ?? (neverBegan ? nil : run.startedAt),
-            resumeData: isDownload ? resumeData?.bytes : run.source?.bytes ?? run.work.resumeData,
+            resumeData: isDownload ? resumeData?.bytes : source,
             foundChecksum: run.foundChecksum)
         if report.error == nil, size == 0 { progress.bytesTotal = 0 }
         return progress

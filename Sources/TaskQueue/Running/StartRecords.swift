@@ -1,7 +1,7 @@
 import TaskModel
 import TaskStore
 
-/// The starts of runs whose events are still to be recorded.
+/// The starts of runs that are still to be recorded: their events, and the identities of uploads' sources.
 ///
 /// They are recorded together, shortly after the first of them or with the result of a run. Otherwise each start of a
 /// small file would need a commit.
@@ -10,6 +10,8 @@ struct StartRecords {
     static let delay: Milliseconds = 100
 
     private var pending: [TaskID: Milliseconds] = [:]
+    /// The progress of uploads with the identities of their sources. The result of a run contains it too.
+    private var sources: [TaskID: TaskProgress] = [:]
     /// Whether the recording of the pending starts is scheduled.
     private var isScheduled = false
     /// The recording in progress. The results of these runs are recorded after it.
@@ -18,25 +20,30 @@ struct StartRecords {
     /// Adds a start.
     mutating func add(_ id: TaskID, at now: Milliseconds) { pending[id] = now }
 
+    /// Adds an upload's progress with the identity of its source.
+    mutating func add(_ progress: TaskProgress, of id: TaskID) { sources[id] = progress }
+
     /// Records that a recording is scheduled.
     ///
     /// - Returns: `false` if none is needed.
     mutating func schedule() -> Bool {
-        guard !pending.isEmpty, !isScheduled else { return false }
+        guard !(pending.isEmpty && sources.isEmpty), !isScheduled else { return false }
         isScheduled = true
         return true
     }
 
     /// Removes the starts of runs whose results are to be recorded, and returns them in the order of their times.
     mutating func drain(for ids: [TaskID]) -> [TaskChange] {
-        changes(ids.compactMap { id in pending.removeValue(forKey: id).map { (id, $0) } })
+        if !sources.isEmpty { for id in ids { sources[id] = nil } }
+        return changes(ids.compactMap { id in pending.removeValue(forKey: id).map { (id, $0) } })
     }
 
-    /// Removes the scheduled starts, and returns them in the order of their times.
+    /// Removes the scheduled starts, and returns them in the order of their times, followed by the progress of uploads.
     mutating func drainScheduled() -> [TaskChange] {
         isScheduled = false
-        defer { pending = [:] }
+        defer { (pending, sources) = ([:], [:]) }
         return changes(pending.map { ($0.key, $0.value) })
+            + sources.sorted { $0.key < $1.key }.map { .checkpoint($0.key, $0.value) }
     }
 
     mutating func begin(_ recording: Task<Void, Never>) { self.recording = recording }

@@ -26,26 +26,19 @@ extension Scheduler {
         task.checkpoints.begin(checkpoint, now: clock.monotonic())
     }
 
-    /// Records the identity of an upload's source. Later attempts send the same source or nothing.
+    /// Records the identity of an upload's source with the start of the run. Later attempts send the same source or
+    /// nothing.
     func record(_ source: SourceIdentity, of id: TaskID) {
         guard let task = running[id] else { return }
         let isKnown = task.work.resumeData.flatMap { SourceIdentity(bytes: $0, for: task.record.specification) } != nil
         task.source = source
         if isKnown { return }
         let record = task.record
-        let progress = TaskProgress(
-            bytesDone: record.bytesDone, bytesTotal: record.bytesTotal, bytesFetched: record.bytesFetched,
-            startedAt: record.startedAt ?? task.startedAt, resumeData: source.bytes)
-        let checkpoint = Task {
-            do throws(StoreError) {
-                try await store.write([.checkpoint(id, progress)], now: clock.now())
-            } catch {
-                // The identity is also written at the end of the run.
-                logger.error("cannot record the source of an upload", metadata: ["task": "\(id)", "error": "\(error)"])
-            }
-            task.checkpoints.end(isWritten: true)
-        }
-        task.checkpoints.begin(checkpoint, now: nil)
+        starts.add(
+            TaskProgress(
+                bytesDone: record.bytesDone, bytesTotal: record.bytesTotal, bytesFetched: record.bytesFetched,
+                startedAt: record.startedAt ?? task.startedAt, resumeData: source.bytes),
+            of: id)
     }
 
     /// Writes a checkpoint.

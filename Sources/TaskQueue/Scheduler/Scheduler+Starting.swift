@@ -107,8 +107,9 @@ extension Scheduler {
 
     private func record(_ starts: [TaskChange]) async {
         do throws(StoreError) {
-            // A start need not outlast a power failure: the task then starts again.
-            try await store.write(starts, isLasting: false, now: clock.now())
+            // A start need not outlast a power failure: the task then starts again. The identity of a source does.
+            let isLasting = starts.contains { if case .checkpoint = $0 { true } else { false } }
+            try await store.write(starts, isLasting: isLasting, now: clock.now())
             eventsWritten()
         } catch {
             if error != .closed { logger.error("cannot record the starts of tasks", metadata: ["error": "\(error)"]) }

@@ -66,8 +66,12 @@ struct Upload: DaemonCommand {
             tasks.append(task)
         }
         let client = try context.connect()
+        // Tasks that are new end only after the call, so their state need not be read.
+        let isFollowing = transfer.wait && transfer.key == nil
+        if isFollowing { try context.follow(client) }
         let added = try context.addUploads(tasks, names: names, client: client)
-        try context.conclude(added, wait: transfer.wait ? added.ids : nil, client: client)
+        try context.conclude(
+            added, wait: transfer.wait ? added.ids : nil, client: client, isFollowing: isFollowing)
     }
 
     /// Returns a task without a URL and a file that contains the values of the options.

@@ -1,0 +1,60 @@
+import TaskModel
+import TaskStore
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Starts that are still to be recorded")
+struct StartRecordsTests {
+    private static func progress(_ bytes: UInt8...) -> TaskProgress {
+        TaskProgress(bytesDone: 0, bytesTotal: nil, bytesFetched: 0, resumeData: bytes)
+    }
+
+    /// The tasks whose starts are among the changes, and those whose progress is.
+    private static func tasks(_ changes: [TaskChange]) -> (started: [TaskID], progress: [TaskID]) {
+        (
+            changes.compactMap { if case .started(let id, _) = $0 { id } else { nil } },
+            changes.compactMap { if case .checkpoint(let id, _) = $0 { id } else { nil } }
+        )
+    }
+
+    @Test("one recording is scheduled for all starts, which come in the order of their times, with sources behind")
+    func together() {
+        var starts = StartRecords()
+        let isScheduledEmpty = starts.schedule()
+        #expect(!isScheduledEmpty)
+        starts.add(TaskID(2), at: 20)
+        starts.add(TaskID(3), at: 10)
+        starts.add(Self.progress(1), of: TaskID(3))
+        let (isScheduled, isScheduledAgain) = (starts.schedule(), starts.schedule())
+        #expect(isScheduled && !isScheduledAgain)
+        let drained = Self.tasks(starts.drainScheduled())
+        #expect(drained.started == [TaskID(3), TaskID(2)] && drained.progress == [TaskID(3)])
+        let isScheduledAfter = starts.schedule()
+        #expect(!isScheduledAfter)
+    }
+
+    @Test("a result takes the start of its run along, and makes the record of its source superfluous")
+    func results() {
+        var starts = StartRecords()
+        for id in 1...3 as ClosedRange<Int64> {
+            starts.add(TaskID(id), at: id)
+            starts.add(Self.progress(UInt8(id)), of: TaskID(id))
+        }
+        let withResults = Self.tasks(starts.drain(for: [TaskID(3), TaskID(1)]))
+        #expect(withResults.started == [TaskID(1), TaskID(3)] && withResults.progress == [])
+        let rest = Self.tasks(starts.drainScheduled())
+        #expect(rest.started == [TaskID(2)] && rest.progress == [TaskID(2)])
+    }
+
+    @Test("a source whose start is recorded already is recorded too")
+    func sourceAlone() {
+        var starts = StartRecords()
+        starts.add(TaskID(1), at: 1)
+        _ = starts.drainScheduled()
+        starts.add(Self.progress(1), of: TaskID(1))
+        let isScheduled = starts.schedule()
+        #expect(isScheduled)
+        #expect(Self.tasks(starts.drainScheduled()).progress == [TaskID(1)])
+    }
+}
