@@ -19,14 +19,15 @@ class Figures:
         return {figure: self.values[figure].pop(0)}
 
 
-LIMITS = {"small": {"instructions": 1000, "allocations": 100, "system calls": 100}}
+VERSIONS = {"libcurl4": "1"}
+LIMITS = {"versions": VERSIONS, "small": {"instructions": 1000, "allocations": 100, "system calls": 100}}
 
 
 class GuardTests(unittest.TestCase):
-    def check(self, instructions):
+    def check(self, instructions, present=None):
         figures = Figures(instructions=instructions, allocations=[100], system_calls=[103])
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            holds = guard.check(figures, LIMITS, ["small"])
+            holds = guard.check(figures, LIMITS, ["small"], present or VERSIONS)
         return holds, figures.count, output.getvalue()
 
     def test_three_percent_more_is_no_growth(self):
@@ -40,6 +41,12 @@ class GuardTests(unittest.TestCase):
         self.assertEqual((holds, count), (False, 6))
         self.assertIn("3.1%  GREW", output)
 
+    def test_growth_with_other_versions_is_shown_and_not_judged(self):
+        holds, _, output = self.check([1050, 1040, 1031, 1060], {"libcurl4": "2"})
+        self.assertTrue(holds)
+        self.assertIn("3.1%  GREW", output)
+        self.assertIn("libcurl4 2 (limits: 1)", output)
+
     def test_less_is_told(self):
         holds, _, output = self.check([900])
         self.assertTrue(holds)
@@ -47,7 +54,7 @@ class GuardTests(unittest.TestCase):
 
     def test_a_missing_limit_is_an_error(self):
         with contextlib.redirect_stdout(io.StringIO()), self.assertRaises(guard.Unusable):
-            guard.check(Figures(), {}, ["small"])
+            guard.check(Figures(), {}, ["small"], VERSIONS)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,10 @@ package struct WriteLog: Sendable {
     private enum Action: Sendable {
         /// The creation of a file if it does not exist.
         case create
+        /// The creation of a file without a name (O_TMPFILE). strace shows a path for it that does not exist.
+        case createUnnamed
+        /// A name for such a file.
+        case link(String)
         case write(offset: Int64, [UInt8])
         case truncate(Int64)
         case rename(String)
@@ -87,6 +91,7 @@ package struct WriteLog: Sendable {
                 guard let index = unfinished.removeValue(forKey: thread) else { continue }
                 events[index].ended = Self.failed(call) ? .max : end
                 if Self.failed(call) { events[index].action = .failed }
+                if case .createUnnamed = events[index].action { events[index].path = Self.returnedPath(of: call) }
                 continue
             }
             let isUnfinished = call.hasSuffix("<unfinished ...>")
@@ -97,6 +102,12 @@ package struct WriteLog: Sendable {
             if isUnfinished { unfinished[thread] = events.count }
             events.append(event)
         }
+    }
+
+    /// Returns the path of the descriptor that a call returned.
+    private static func returnedPath(of call: Substring) -> String {
+        guard let result = call.lastIndex(of: "=") else { return "" }
+        return String(decoding: bytes(of: call[result...]), as: UTF8.self)
     }
 
     private static func failed(_ call: Substring) -> Bool {
@@ -124,6 +135,9 @@ package struct WriteLog: Sendable {
         func number(_ word: Substring) -> Int64 { Int64(word.prefix { $0.isNumber }) ?? 0 }
         func one(_ path: String, _ action: Action) -> Event { Event(path: path, action: action, begun: 0) }
         switch name {
+        case "openat" where call.contains("O_TMPFILE"):
+            return one(call.hasSuffix("<unfinished ...>") ? text(0) : Self.returnedPath(of: call), .createUnnamed)
+        case "linkat" where call.contains("AT_EMPTY_PATH"): return one(text(0), .link(place(2)))
         case "openat", "openat2": return call.contains("O_CREAT") ? one(place(0), .create) : nil
         case "pwrite64":
             let bytes = Self.bytes(of: words[1])
@@ -207,6 +221,7 @@ package struct WriteLog: Sendable {
                     }
                 }
             case .create: if index < lasting { names[event.path] = subject }
+            case .link(let name): if index < lasting { names[name] = subject }
             case .truncate(let size):
                 guard index < lasting else { break }
                 let content = files[subject].content.prefix(Int(size))
@@ -218,7 +233,7 @@ package struct WriteLog: Sendable {
             case .unlink: if index < lasting { names[event.path] = nil }
             case .set(let attribute, let value): if index < lasting { files[subject].attributes[attribute] = value }
             case .remove(let attribute): if index < lasting { files[subject].attributes[attribute] = nil }
-            case .makeDirectory, .sync, .failed: break
+            case .makeDirectory, .createUnnamed, .sync, .failed: break
             }
         }
         try put(names.mapValues { files[$0] }, directories)
@@ -237,6 +252,15 @@ package struct WriteLog: Sendable {
                     count += 1
                 }
                 return names[event.path]
+            case .createUnnamed:
+                names[event.path] = count
+                count += 1
+                return names[event.path]
+            case .link(let name):
+                // strace shows the file under its first path from then on.
+                guard let subject = names[event.path] else { return nil }
+                if event.ended < .max { names[name] = subject }
+                return subject
             case .rename(let new):
                 guard let subject = names.removeValue(forKey: event.path) else { return nil }
                 if event.ended < .max { names[new] = subject } else { names[event.path] = subject }
