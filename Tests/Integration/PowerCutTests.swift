@@ -49,7 +49,12 @@ struct PowerCutTests {
             Dictionary(uniqueKeysWithValues: resources.enumerated().map { ("/f\($0)", [.serve($1)]) }))
         let disk = try await Mount.ext4(image: image, at: mountPoint)
         let daemon = try DaemonProcess(
-            configuration: "downloads: {roots: [@DIR@/downloads, \(mountPoint)]}\ndisk: {min-free: 0}\n",
+            configuration: """
+                downloads: {roots: [@DIR@/downloads, \(mountPoint)]}
+                disk: {min-free: 0}
+                limits: {active-tasks: 32, connections-per-host: 32}
+
+                """,
             stateDirectory: "\(mountPoint)/state")
         try await daemon.start()
         let urls = resources.indices.map { server.url("/f\($0)") }

@@ -66,4 +66,48 @@ struct ReorderedWritesTests {
         }
         Torture.note("\(Self.cuts) disks of \(log.end) calls")
     }
+
+    @Test("F8: a small file that gets its name last is whole or absent, whatever a power cut leaves")
+    func namedLast() async throws {
+        // Transfers that are held up, so that the others are many. They end after the power cut.
+        let held = (0..<8).map { ("held-\($0)", Resource(size: 2_000, seed: 100 + UInt64($0))) }
+        let small = (0..<16).map { ("small-\($0)", Resource(size: 400 + 900 * Int64($0), seed: UInt64($0))) }
+        let server = try ScriptedServer(
+            Dictionary(
+                uniqueKeysWithValues: held.map { ("/\($0)", [.hang, .serve($1)]) }
+                    + small.map { ("/\($0)", [.serve($1)]) }))
+        let daemon = try DaemonProcess(
+            configuration: ShortSet.configuration + "limits: {active-tasks: 32, connections-per-host: 32}\n")
+        let place = try TemporaryDirectory()
+        let path = place.file("calls")
+        try await daemon.start(under: WriteLog.prefix(log: path))
+        var wishes: [(wish: Invariants.Wish, toldAt: Int)] = []
+        for (index, (name, resource)) in (held + small).enumerated() {
+            if index == held.count {
+                try await eventually(that: "the first are held up") { server.requests().count == held.count }
+            }
+            let id = try await daemon.add(server.url("/\(name)"))
+            wishes.append((.init(id: id, resource: resource, names: [name]), WriteLog.lines(in: path)))
+        }
+        for id in wishes.dropFirst(held.count).map(\.wish.id) {
+            #expect(try await daemon.settled(id, within: .seconds(60)).state == .completed)
+        }
+        try await daemon.kill()
+        try await eventually(that: "strace has written all", within: .seconds(20)) { WriteLog.isComplete(path) }
+        #expect(try text(of: path).contains("O_TMPFILE"))
+        let log = try WriteLog(path, beneath: [daemon.stateDirectory, daemon.downloads])
+        var generator = SeededGenerator(seed: Torture.seed)
+        for _ in 0..<Self.cuts {
+            let line = Int.random(in: 0...log.end, using: &generator)
+            try log.leave(cutAt: line, using: &generator)
+            var invariants = Invariants(daemon, context: "cut at \(line) of \(log.end), seed \(Torture.seed)")
+            invariants.wishes = wishes.map(\.wish)
+            try await invariants.atRest()
+            try await daemon.start()
+            let known = Set(try daemon.tasks().map(\.id))
+            invariants.wishes = wishes.filter { $0.toldAt <= line || known.contains($0.wish.id) }.map(\.wish)
+            try await invariants.finish()
+            _ = try await daemon.terminate()
+        }
+    }
 }

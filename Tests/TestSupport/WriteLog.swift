@@ -24,6 +24,8 @@ package struct WriteLog: Sendable {
         case remove(attribute: String)
         /// A sync of a file, or of a directory with all names and attributes before it.
         case sync
+        /// A sync of the file system (syncfs), which covers everything before it.
+        case syncAll
         /// A failed system call without effect.
         case failed
     }
@@ -82,6 +84,8 @@ package struct WriteLog: Sendable {
             }
         }
         var unfinished: [Substring: Int] = [:]
+        // The paths of files without a name, by the descriptors with which they were made.
+        var descriptors: [Substring: String] = [:]
         for line in textOfFile(at: log).split(separator: "\n", omittingEmptySubsequences: false) {
             end += 1
             guard let space = line.firstIndex(of: " ") else { continue }
@@ -91,12 +95,16 @@ package struct WriteLog: Sendable {
                 guard let index = unfinished.removeValue(forKey: thread) else { continue }
                 events[index].ended = Self.failed(call) ? .max : end
                 if Self.failed(call) { events[index].action = .failed }
-                if case .createUnnamed = events[index].action { events[index].path = Self.returnedPath(of: call) }
+                if case .createUnnamed = events[index].action {
+                    events[index].path = Self.returnedPath(of: call)
+                    descriptors[Self.returnedNumber(of: call)] = events[index].path
+                }
                 continue
             }
             let isUnfinished = call.hasSuffix("<unfinished ...>")
             if !isUnfinished, Self.failed(call) { continue }
-            guard var event = try event(call), isInside(event.path) else { continue }
+            guard var event = try event(call, descriptors), isInside(event.path) else { continue }
+            if case .createUnnamed = event.action { descriptors[Self.returnedNumber(of: call)] = event.path }
             event.begun = end
             event.ended = isUnfinished ? .max : end
             if isUnfinished { unfinished[thread] = events.count }
@@ -108,6 +116,12 @@ package struct WriteLog: Sendable {
     private static func returnedPath(of call: Substring) -> String {
         guard let result = call.lastIndex(of: "=") else { return "" }
         return String(decoding: bytes(of: call[result...]), as: UTF8.self)
+    }
+
+    /// Returns the number of the descriptor that a call returned.
+    private static func returnedNumber(of call: Substring) -> Substring {
+        guard let result = call.lastIndex(of: "=") else { return "" }
+        return call[result...].dropFirst().drop { $0 == " " }.prefix { $0.isNumber }
     }
 
     private static func failed(_ call: Substring) -> Bool {
@@ -122,7 +136,7 @@ package struct WriteLog: Sendable {
     /// Parses a call.
     ///
     /// - Returns: `nil` if the call does not affect the disk.
-    private func event(_ call: Substring) throws -> Event? {
+    private func event(_ call: Substring, _ descriptors: [Substring: String]) throws -> Event? {
         guard let open = call.firstIndex(of: "(") else { return nil }
         let name = call[..<open]
         let words = call[call.index(after: open)...].split(separator: ", ")
@@ -138,6 +152,9 @@ package struct WriteLog: Sendable {
         case "openat" where call.contains("O_TMPFILE"):
             return one(call.hasSuffix("<unfinished ...>") ? text(0) : Self.returnedPath(of: call), .createUnnamed)
         case "linkat" where call.contains("AT_EMPTY_PATH"): return one(text(0), .link(place(2)))
+        case "linkat" where call.contains("AT_SYMLINK_FOLLOW"):
+            guard let number = text(1).split(separator: "/").last, let path = descriptors[number] else { return nil }
+            return one(path, .link(place(2)))
         case "openat", "openat2": return call.contains("O_CREAT") ? one(place(0), .create) : nil
         case "pwrite64":
             let bytes = Self.bytes(of: words[1])
@@ -147,6 +164,7 @@ package struct WriteLog: Sendable {
             return one(path, .write(offset: number(words[3]), bytes))
         case "ftruncate": return one(text(0), .truncate(number(words[1])))
         case "fdatasync", "fsync": return one(text(0), .sync)
+        case "syncfs": return one(text(0), .syncAll)
         case "rename": return one(text(0), .rename(text(1)))
         case "renameat", "renameat2": return one(place(0), .rename(place(2)))
         case "unlink": return one(text(0), .unlink)
@@ -233,7 +251,7 @@ package struct WriteLog: Sendable {
             case .unlink: if index < lasting { names[event.path] = nil }
             case .set(let attribute, let value): if index < lasting { files[subject].attributes[attribute] = value }
             case .remove(let attribute): if index < lasting { files[subject].attributes[attribute] = nil }
-            case .makeDirectory, .createUnnamed, .sync, .failed: break
+            case .makeDirectory, .createUnnamed, .sync, .syncAll, .failed: break
             }
         }
         try put(names.mapValues { files[$0] }, directories)
@@ -245,7 +263,7 @@ package struct WriteLog: Sendable {
         var count = 0
         return events.map { event in
             switch event.action {
-            case .makeDirectory: return nil
+            case .makeDirectory, .syncAll: return nil
             case .create:
                 if names[event.path] == nil {
                     names[event.path] = count
@@ -274,7 +292,11 @@ package struct WriteLog: Sendable {
 
     private func isSynced(_ index: Int, _ seen: [Event], _ subjects: [Int?], at line: Int) -> Bool {
         seen.indices.contains { other in
-            guard case .sync = seen[other].action, subjects[other] == subjects[index] else { return false }
+            switch seen[other].action {
+            case .sync where subjects[other] == subjects[index]: break
+            case .syncAll: break
+            default: return false
+            }
             return seen[other].begun >= seen[index].ended && seen[other].ended <= line
         }
     }
@@ -286,7 +308,10 @@ package struct WriteLog: Sendable {
     ) -> Int {
         var lasting = 0
         for (index, event) in seen.enumerated() {
-            guard case .sync = event.action, event.ended <= line else { continue }
+            switch event.action {
+            case .sync, .syncAll: if event.ended > line { continue }
+            default: continue
+            }
             // The sync of a directory covers everything before it; that of a file covers the operations on that file.
             let covered = seen[..<index].indices.last { other in
                 seen[other].ended <= event.begun && (subjects[index] == nil || subjects[other] == subjects[index])

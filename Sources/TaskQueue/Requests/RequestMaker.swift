@@ -23,7 +23,7 @@ struct RequestMaker {
     private let now: Milliseconds
     /// The directories of the tasks that start in the same pass.
     private var directories: [RecentDirectories.Key: RecentDirectories.Found] = [:]
-    /// Those of them that have been synced to disk in this pass.
+    /// Those of them whose names have been synced to disk in this pass.
     private var synchronized: Set<RecentDirectories.Key> = []
 
     /// The knowledge that the makers of all passes share.
@@ -141,9 +141,11 @@ struct RequestMaker {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
             let names = (specification.output == nil ? [likely, suggested, described] : [likely]).compactMap(\.self)
             if let (name, size) = Self.published(names, by: owner, in: directory, policy, shared.earlierNames) {
-                // The earlier process may have stopped before it synced the directory.
+                // The earlier process may have stopped before it synced the file's name, and the file may have been
+                // without a name before.
                 if !synchronized.contains(asked) {
                     try directory.synchronize()
+                    try directory.synchronizeFileSystem()
                     synchronized.insert(asked)
                 }
                 removePart(of: record, from: directory)

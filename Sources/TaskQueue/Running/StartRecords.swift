@@ -10,40 +10,47 @@ struct StartRecords {
     static let delay: Milliseconds = 100
 
     private var pending: [TaskID: Milliseconds] = [:]
-    /// The progress of uploads with the identities of their sources. The result of a run contains it too.
-    private var sources: [TaskID: TaskProgress] = [:]
+    /// The first progress of uploads, with the identities of their sources. The result of a run contains it too.
+    private var uploads: [TaskID: TaskProgress] = [:]
     /// Whether the recording of the pending starts is scheduled.
     private var isScheduled = false
+    /// Whether a recording without a delay is scheduled.
+    private var isUrgent = false
     /// The recording in progress. The results of these runs are recorded after it.
     private(set) var recording: Task<Void, Never>?
 
     /// Adds a start.
     mutating func add(_ id: TaskID, at now: Milliseconds) { pending[id] = now }
 
-    /// Adds an upload's progress with the identity of its source.
-    mutating func add(_ progress: TaskProgress, of id: TaskID) { sources[id] = progress }
+    /// Adds an upload's progress with the identity of its source, which is recorded without a delay.
+    mutating func add(_ progress: TaskProgress, of id: TaskID) { uploads[id] = progress }
 
     /// Records that a recording is scheduled.
     ///
-    /// - Returns: `false` if none is needed.
-    mutating func schedule() -> Bool {
-        guard !(pending.isEmpty && sources.isEmpty), !isScheduled else { return false }
+    /// - Returns: the delay after which it begins, in milliseconds; `nil` if none is needed.
+    mutating func schedule() -> Milliseconds? {
+        if !uploads.isEmpty, !isUrgent {
+            isUrgent = true
+            return 0
+        }
+        guard !pending.isEmpty, !isScheduled, !isUrgent else { return nil }
         isScheduled = true
-        return true
+        return Self.delay
     }
 
-    /// Removes the starts of runs whose results are to be recorded, and returns them in the order of their times.
+    /// Removes the starts of runs whose results are to be recorded, and returns them in the order of their times. The
+    /// first progress of these runs is dropped.
     mutating func drain(for ids: [TaskID]) -> [TaskChange] {
-        if !sources.isEmpty { for id in ids { sources[id] = nil } }
+        if !uploads.isEmpty { for id in ids { uploads[id] = nil } }
         return changes(ids.compactMap { id in pending.removeValue(forKey: id).map { (id, $0) } })
     }
 
     /// Removes the scheduled starts, and returns them in the order of their times, followed by the progress of uploads.
     mutating func drainScheduled() -> [TaskChange] {
-        isScheduled = false
-        defer { (pending, sources) = ([:], [:]) }
+        (isScheduled, isUrgent) = (false, false)
+        defer { (pending, uploads) = ([:], [:]) }
         return changes(pending.map { ($0.key, $0.value) })
-            + sources.sorted { $0.key < $1.key }.map { .checkpoint($0.key, $0.value) }
+            + uploads.sorted { $0.key < $1.key }.map { .checkpoint($0.key, $0.value) }
     }
 
     mutating func begin(_ recording: Task<Void, Never>) { self.recording = recording }

@@ -26,8 +26,8 @@ extension Scheduler {
         task.checkpoints.begin(checkpoint, now: clock.monotonic())
     }
 
-    /// Records the identity of an upload's source with the start of the run. Later attempts send the same source or
-    /// nothing.
+    /// Records the identity of an upload's source, together with the start of its run. Later attempts send the same
+    /// source or nothing.
     func record(_ source: SourceIdentity, of id: TaskID) {
         guard let task = running[id] else { return }
         let isKnown = task.work.resumeData.flatMap { SourceIdentity(bytes: $0, for: task.record.specification) } != nil

@@ -53,12 +53,13 @@ extension Scheduler {
             if let checkpoint = task.checkpoints.current { checkpoints.append(checkpoint) }
             changes.append(recordedChange(for: task, ending, &entries, using: &generator))
         }
+        // From here on no recording of starts can contain these runs, other than those that are awaited below.
+        let begun = starts.drain(for: ids)
         // Other tasks take the slots while the conclusions are written.
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
         let holds = chooser.drainHolds(offset: clock.now() - clock.monotonic())
         await starts.recording?.value
-        let begun = starts.drain(for: ids)
         let invalidations = chooser.invalidations
         logStarts(begun, isBrief: true)
         var becomesReady = false

@@ -88,9 +88,11 @@ extension Scheduler {
 
     /// Records the starts of runs soon.
     func recordStartsSoon() {
-        guard starts.schedule() else { return }
+        guard let delay = starts.schedule() else { return }
         Task {
-            await clock.sleep(StartRecords.delay)
+            if delay > 0 { await clock.sleep(delay) }
+            // Further starts join while an earlier recording is written.
+            await starts.recording?.value
             let changes = starts.drainScheduled()
             if changes.isEmpty { return }
             logStarts(changes, isBrief: false)
@@ -112,7 +114,10 @@ extension Scheduler {
             try await store.write(starts, isLasting: isLasting, now: clock.now())
             eventsWritten()
         } catch {
-            if error != .closed { logger.error("cannot record the starts of tasks", metadata: ["error": "\(error)"]) }
+            if error != .closed {
+                logger.error(
+                    "cannot record the starts of tasks, nor the sources of uploads", metadata: ["error": "\(error)"])
+            }
         }
     }
 

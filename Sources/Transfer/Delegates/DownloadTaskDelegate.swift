@@ -85,7 +85,10 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     /// The placement of the next attempt's file: the destination that an earlier attempt decided on, if any.
     var nextPlacement: DownloadPlacement {
         guard let last = task as? DownloadTask else { return placement }
-        return last.target?.decision.map { .decided(by: $0.destination) } ?? last.placement
+        if let decision = last.target?.decision { return .decided(by: decision.destination) }
+        guard case .fixed(var target) = last.placement else { return last.placement }
+        target.isNew = false
+        return .fixed(target)
     }
 
     /// Returns `error` with the resume data that match what is on disk. Removes the part file if ``setLeavesNothing()``

@@ -42,7 +42,7 @@ extension Directory {
                 .tooLarge,
                 "the file has \(size) bytes, but the whole file system of \(path) has only \(capacity)")
         }
-        // A write finds a limit for processes that is even lower.
+        // The first write reports a limit that is lower than this.
         guard size > Self.leastLimit else { return }
         var limit = rlimit()
         // If the limit cannot be read, a write beyond it fails later.

@@ -96,8 +96,8 @@ public final class Directory: Sendable {
         }
     }
 
-    /// Writes all data of the directory's file system to the disk (syncfs).
-    func synchronizeFileSystem() throws(TransferError) {
+    /// Writes all data and names of the directory's file system to the disk (syncfs). Blocks until the disk has them.
+    package func synchronizeFileSystem() throws(TransferError) {
         guard linux_syncfs(descriptor.raw) == 0 else {
             throw .file(errno, doing: "sync the file system of \(path)")
         }

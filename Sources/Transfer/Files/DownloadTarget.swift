@@ -16,7 +16,7 @@ public struct DownloadTarget: Sendable {
     /// The file's share of an allowance that it has in common with other files; `nil` if none is counted. It outlives
     /// the task, and the caller has to end it with ``StorageShare/end(keeping:)``.
     public var share: StorageShare?
-    /// Whether the download has never been tried before, so that no part file of its own exists.
+    /// Whether this is the download's first attempt, so that no part file of its own exists.
     package var isNew = false
     /// The decision that the target follows from, if it came from a destination.
     var decision: DownloadDecision?

@@ -26,17 +26,30 @@ struct FileNaming {
         self.earlierNames = earlierNames
     }
 
+    /// The sync after which a file's name survives a power failure.
+    enum NameSync {
+        case directory
+        /// The whole file system, as the file has not had a name in its directory before.
+        case fileSystem
+    }
+
+    /// A file with its final name, which may not be on the disk yet.
+    struct Named {
+        var file: PublishedFile
+        var sync: NameSync
+    }
+
     /// Gives a file its name.
-    ///
-    /// - Returns: the file, whose name may not be on the disk yet.
-    mutating func name(_ item: Publisher.Item) throws(TransferError) -> PublishedFile {
+    mutating func name(_ item: Publisher.Item) throws(TransferError) -> Named {
         let part = item.part
         let directory = part.directory
-        if try part.check(try part.checkName(), holds: item.size).wasModified {
+        let status = try part.checkName()
+        if try part.check(status, holds: item.size).wasModified {
             throw TransferError(.remoteChanged, "another process changed the part file")
         }
         let path = try place(of: part)
-        if part.isNamed, !item.destination.isPrivate {
+        // A file without a name was created with its permissions, but before Linux 6.0 without the umask.
+        if !item.destination.isPrivate, part.isNamed || status.st_mode & 0o777 & umask != 0 {
             directory.setPermissions(of: part.descriptor, umask: umask, defaults: defaults(of: directory))
         }
         if let user = item.destination.user { part.record(user: user) }
@@ -44,21 +57,27 @@ struct FileNaming {
             _ = linux_set_modification_time(part.descriptor.raw, time)  // errors ignored: a wrong time is acceptable
         }
         let wanted = item.destination.name
-        func published(_ name: String) -> PublishedFile {
-            PublishedFile(path: Directory.path(of: name, in: path), size: item.size, isVerified: item.isVerified)
+        func published(_ name: String, by sync: NameSync) -> Named {
+            Named(
+                file: PublishedFile(
+                    path: Directory.path(of: name, in: path), size: item.size, isVerified: item.isVerified),
+                sync: sync)
         }
+        let sync: NameSync = part.isNamed ? .directory : .fileSystem
         if case .overwrite = item.destination.conflict {
             try replace(wanted, with: part, of: item.destination.user)
-            return published(wanted)
+            return published(wanted, by: .directory)
         }
-        if try Self.give(wanted, to: part) { return published(wanted) }
+        if try Self.give(wanted, to: part) { return published(wanted, by: sync) }
         if PartFile.isPublished(wanted, in: directory, by: item.owner) == item.size {
             // The file was published by an earlier process and downloaded again by this one.
             try part.remove()
-            return published(wanted)
+            return published(wanted, by: .fileSystem)
         }
         switch item.destination.conflict {
-        case .rename(let numbering): return published(try number(item, numbering))
+        case .rename(let numbering):
+            let (name, isEarlier) = try number(item, numbering)
+            return published(name, by: isEarlier ? .fileSystem : sync)
         case .skip: throw .taken(item.destination, in: directory)
         case .fail, .overwrite: throw .taken(wanted, in: directory)
         }
@@ -97,23 +116,25 @@ struct FileNaming {
     }
 
     /// Gives the file a numbered name.
+    ///
+    /// - Returns: the name, and whether an earlier process has published the file under it.
     private func number(
         _ item: Publisher.Item, _ numbering: @escaping @Sendable (String, Int) -> String
-    ) throws(TransferError) -> String {
+    ) throws(TransferError) -> (name: String, isEarlier: Bool) {
         let (part, wanted) = (item.part, item.destination.name)
         let directory = part.directory
         if let earlier = earlierNames.find(item.owner, wanting: wanted, in: directory, numbering: numbering),
             earlier.size == item.size
         {
             try part.remove()
-            return earlier.name
+            return (earlier.name, true)
         }
         let names = NumberedNames(directory: directory, wanted: wanted, numbering: numbering)
         var lost = 0
         for _ in 0..<Self.raceLimit {
             guard let free = names.free(above: lost) else { break }
             let name = names.name(free)
-            if try Self.give(name, to: part) { return name }
+            if try Self.give(name, to: part) { return (name, false) }
             // Another process took the name first.
             lost = free
         }
@@ -133,7 +154,7 @@ struct FileNaming {
     }
 
     private static func refusal(_ error: Int32, _ part: PartFile, _ name: String) -> TransferError {
-        let deed = "rename the file to \(name)"
+        let deed = "name the file \(name)"
         guard error == EINVAL else { return part.directory.refusal(error, doing: deed, of: part.name, name) }
         return .naming(error, doing: deed)
     }

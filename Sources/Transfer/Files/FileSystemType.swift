@@ -7,12 +7,6 @@ struct FileSystemType: Sendable, Equatable {
 
     init(of descriptor: Int32) { number = linux_file_system_type(descriptor) }
 
-    /// Whether it is ext2, ext3 or ext4, which share a number.
-    var isExt: Bool { number == 0xEF53 }
-
-    /// Whether it is a tmpfs, which is in memory.
-    var isTemporary: Bool { number == 0x0102_1994 }
-
     /// Whether the file system is remote or implemented by a program, and can therefore block its callers for ever.
     var isOfAnotherMachine: Bool {
         // NFS, SMB and CIFS, FUSE, Ceph, 9P, AFS, Lustre.
@@ -23,7 +17,7 @@ struct FileSystemType: Sendable, Equatable {
     /// Whether a file's modification time changes with every write and only then. Remote file systems, and those
     /// implemented by programs, may use other clocks and rules.
     var reportsChanges: Bool {
-        // Besides: XFS, Btrfs, F2FS.
-        isExt || isTemporary || [0x5846_5342, 0x9123_683E, 0xF2F5_2010].contains(number)
+        // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS.
+        [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF2F5_2010].contains(number)
     }
 }

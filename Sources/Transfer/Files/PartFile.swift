@@ -5,7 +5,8 @@ import Synchronization
 /// The file of a download that is not complete. It is in the destination's directory under a name of its own, and only
 /// its owner may access it.
 ///
-/// A small file that arrives at once may have no name until it is complete, see ``makeUnnamed(in:name:owner:isPrivate:)``.
+/// Beside many other transfers, a small file that arrives at once has no name until it is complete, see
+/// ``makeUnnamed(in:name:owner:isPrivate:)``.
 ///
 /// The file is written on the event loop's thread and synced on others. No other process uses it at the same time, see
 /// `PartLock`.
@@ -13,10 +14,10 @@ public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner
     /// The directory of the part file and of the finished file.
     public let directory: Directory
-    /// The name of the part file in its directory. A file without a name would have it.
+    /// The name of the part file in its directory. If ``isNamed`` is `false`, nothing has this name.
     public let name: String
-    /// The syncs that a file without a name needs after it is given one; `nil` if it has the name ``name``.
-    let nameSync: UnnamedFiles.NameSync?
+    /// Whether the file has its name ``name``.
+    let isNamed: Bool
     /// The generation, also recorded in an extended attribute of the file if the file system supports them.
     let generation: String
     private let inode: UInt64
@@ -61,10 +62,10 @@ public final class PartFile: Sendable {
     /// - Parameter information: the status of a file with a name.
     private init(
         descriptor: FileDescriptorOwner, _ information: stat?, directory: Directory, name: String, generation: String,
-        ranges: ByteRangeSet, lock: PartLock?, nameSync: UnnamedFiles.NameSync? = nil
+        ranges: ByteRangeSet, lock: PartLock?, isNamed: Bool = true
     ) {
         self.lock = lock
-        self.nameSync = nameSync
+        self.isNamed = isNamed
         inode = information.map { UInt64($0.st_ino) } ?? 0
         self.descriptor = descriptor
         self.directory = directory
@@ -73,9 +74,6 @@ public final class PartFile: Sendable {
         state = Mutex(State(written: ranges, durable: ranges))
         if reportsChanges, let information { changed.store(Self.time(information), ordering: .relaxed) }
     }
-
-    /// Whether the file has its name ``name``.
-    var isNamed: Bool { nameSync == nil }
 
     /// Records the current modification time as the result of this process's own changes. No other process can change a
     /// file without a name.
@@ -110,9 +108,15 @@ public final class PartFile: Sendable {
             generation: markAsNew(descriptor, of: owner), ranges: ByteRangeSet(), lock: lock)
     }
 
-    /// Creates an empty file without a name. It vanishes unless it is published, so its download cannot be resumed.
+    /// Whether a file can be named by its descriptor without a privilege.
+    private static let canNameDescriptors = access("/proc/self/fd", F_OK) == 0
+
+    /// Creates an empty file without a name (O_TMPFILE, open(2)). It vanishes unless it is published, so its download
+    /// cannot be resumed.
     ///
-    /// It has the permissions of the finished file from the beginning, since no other process can open it.
+    /// The name of such a file survives a power failure only after a sync of the whole file system: the directory's
+    /// entry and the file's link count need not be in one transaction. It has the permissions of the finished file from
+    /// the beginning, since no other process can open it.
     ///
     /// - Parameters:
     ///   - name: the name of the task's part file, which does not exist.
@@ -120,13 +124,13 @@ public final class PartFile: Sendable {
     ///   - isPrivate: whether only its owner may read the finished file.
     /// - Returns: `nil` if the directory needs a part file with a name.
     static func makeUnnamed(in directory: Directory, name: String, owner: String, isPrivate: Bool) -> PartFile? {
-        guard let nameSync = UnnamedFiles.nameSync(in: directory) else { return nil }
+        guard canNameDescriptors, directory.fileSystem.reportsChanges else { return nil }
         let descriptor = linux_create_unnamed(directory.descriptor.raw, isPrivate ? 0o600 : 0o666)
         // A part file with a name reports the reason.
         guard descriptor >= 0 else { return nil }
         return PartFile(
             descriptor: FileDescriptorOwner(descriptor), nil, directory: directory, name: name,
-            generation: markAsNew(descriptor, of: owner), ranges: ByteRangeSet(), lock: nil, nameSync: nameSync)
+            generation: markAsNew(descriptor, of: owner), ranges: ByteRangeSet(), lock: nil, isNamed: false)
     }
 
     private static func create(_ name: String, in directory: Directory) -> Int32 {
@@ -174,6 +178,7 @@ public final class PartFile: Sendable {
     ///   file system.
     /// - Throws: `remoteChanged` if its name now belongs to another file.
     func moved(to directory: Directory, name: String) throws(TransferError) -> PartFile? {
+        guard isNamed else { return nil }
         if !directory.isSame(as: self.directory) || name != self.name {
             try checkName()
             let (from, to) = (self.directory.descriptor.raw, directory.descriptor.raw)
@@ -286,13 +291,6 @@ public final class PartFile: Sendable {
     /// The number of bytes written but not known to be on the disk; 0 after a failed sync.
     var unsynced: Int64 {
         state.withLock { $0.failure == nil ? written($0).count - $0.durable.count : 0 }
-    }
-
-    /// Writes the file's link count to the disk (fsync), after it was given a name. Blocks.
-    func synchronizeLinks() throws(TransferError) {
-        while fsync(descriptor.raw) != 0 {
-            guard errno == EINTR else { throw .file(errno, doing: "sync the file") }
-        }
     }
 
     /// The ranges known to be on the disk.

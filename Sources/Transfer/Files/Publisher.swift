@@ -35,7 +35,7 @@ final class Publisher: Sendable {
     /// The number of files that ends this wait.
     private static let largestBatch = 1024
     /// The number of files from which one `syncfs` costs less than a sync of each.
-    private static let sharedSyncThreshold = 8
+    static let sharedSyncThreshold = 8
 
     private let inbox = Mutex(Inbox())
     private let earlierNames = EarlierNames()
@@ -106,9 +106,8 @@ final class Publisher: Sendable {
 
     private func publish(_ batch: [Item]) {
         let synced = synchronize(batch)
-        var outcomes: [Result<PublishedFile, TransferError>] = []
+        var outcomes: [Result<FileNaming.Named, TransferError>] = []
         outcomes.reserveCapacity(batch.count)
-        var named: [PartFile] = []
         var naming = FileNaming(umask: umask, earlierNames: earlierNames)
         for (item, failure) in zip(batch, synced) {
             if let failure {
@@ -117,7 +116,6 @@ final class Publisher: Sendable {
             }
             do throws(TransferError) {
                 outcomes.append(.success(try naming.name(item)))
-                named.append(item.part)
             } catch {
                 // A file that remains a part file is made accessible to its owner only. Errors are ignored, the original
                 // failure is reported.
@@ -125,12 +123,11 @@ final class Publisher: Sendable {
                 outcomes.append(.failure(error))
             }
         }
-        let unsynced = synchronizeNames(of: named)
+        let unsynced = synchronizeNames(of: batch, outcomes)
         for (index, item) in batch.enumerated() {
-            if case .success = outcomes[index], let failure = unsynced[item.part.directory.inode] {
-                outcomes[index] = .failure(failure)
-            }
-            item.completion(outcomes[index])
+            let failure = unsynced[index]
+            item.completion(
+                outcomes[index].flatMap { named in failure.map { .failure($0) } ?? .success(named.file) })
         }
     }
 
@@ -156,23 +153,35 @@ final class Publisher: Sendable {
         return failures
     }
 
-    /// - Returns: the errors of the directories whose entries may not be on the disk.
-    private func synchronizeNames(of parts: [PartFile]) -> [Inode: TransferError] {
+    /// - Returns: for each item with a name the reason why the name may not be on the disk; none if it is there.
+    private func synchronizeNames(
+        of batch: [Item], _ outcomes: [Result<FileNaming.Named, TransferError>]
+    ) -> [Int: TransferError] {
+        var failures: [Int: TransferError] = [:]
+        // Each file system is synced once, after all names were given.
+        var fileSystems: [UInt64: TransferError?] = [:]
+        let named = outcomes.indices.filter { if case .success = outcomes[$0] { true } else { false } }
         // Runs may have opened a directory each for itself.
-        Dictionary(grouping: parts, by: \.directory.inode).compactMapValues { parts in
-            parts.first.flatMap { synchronizeNames(of: parts, in: $0.directory) }
+        for indices in Dictionary(grouping: named, by: { batch[$0].part.directory.inode }).values {
+            guard let directory = indices.first.map({ batch[$0].part.directory }) else { continue }
+            let separate = indices.filter { (try? outcomes[$0].get())?.sync == .fileSystem }
+            if !separate.isEmpty {
+                let failure = fileSystems[directory.device] ?? Self.failure(of: directory.synchronizeFileSystem)
+                fileSystems[directory.device] = .some(failure)
+                // It covers the directory too.
+                guard let failure else { continue }
+                for index in separate { failures[index] = failure }
+            }
+            if let failure = Self.failure(of: directory.synchronize) {
+                for index in indices where failures[index] == nil { failures[index] = failure }
+            }
         }
+        return failures
     }
 
-    private func synchronizeNames(of parts: [PartFile], in directory: Directory) -> TransferError? {
-        let separate = parts.filter { $0.nameSync == .directoryAndFile }
+    private static func failure(of body: () throws(TransferError) -> Void) -> TransferError? {
         do throws(TransferError) {
-            if separate.count >= Self.sharedSyncThreshold {
-                try directory.synchronizeFileSystem()
-            } else {
-                for part in separate { try part.synchronizeLinks() }
-            }
-            try directory.synchronize()
+            try body()
             return nil
         } catch {
             return error

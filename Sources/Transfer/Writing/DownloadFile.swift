@@ -41,7 +41,7 @@ final class DownloadFile {
     /// The device on which the space requirement of this download is recorded.
     var needsOn: UInt64?
 
-    /// Whether no file of an earlier attempt has the part's name.
+    /// Whether nothing had the part's name when the attempt began.
     private var isPartNameFree = false
 
     init(task: DownloadTask, core: LoopCore) {
@@ -359,8 +359,11 @@ final class DownloadFile {
     }
 
     /// Creates a part file without a name for a file that was received as a whole, where that is possible.
+    ///
+    /// The sync of its name is one of the whole file system. That pays only for many files together.
     private func makeUnnamedPart(for destination: FileDestination?) {
-        guard isPartNameFree, let target, let destination, !destination.conflict.replaces else { return }
+        guard session.resources.isBusy, isPartNameFree, let target, let destination, !destination.conflict.replaces
+        else { return }
         part = PartFile.makeUnnamed(
             in: target.directory, name: target.partName, owner: target.owner, isPrivate: destination.isPrivate)
         if part != nil { verify() }

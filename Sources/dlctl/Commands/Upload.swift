@@ -66,7 +66,7 @@ struct Upload: DaemonCommand {
             tasks.append(task)
         }
         let client = try context.connect()
-        // Tasks that are new end only after the call, so their state need not be read.
+        // Without a key all tasks are new, so events from the subscription suffice.
         let isFollowing = transfer.wait && transfer.key == nil
         if isFollowing { try context.follow(client) }
         let added = try context.addUploads(tasks, names: names, client: client)

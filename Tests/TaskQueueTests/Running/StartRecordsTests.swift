@@ -18,20 +18,22 @@ struct StartRecordsTests {
         )
     }
 
-    @Test("one recording is scheduled for all starts, which come in the order of their times, with sources behind")
+    @Test("one recording is scheduled for all starts, in the order of their times, and one at once for uploads")
     func together() {
         var starts = StartRecords()
-        let isScheduledEmpty = starts.schedule()
-        #expect(!isScheduledEmpty)
+        let withoutStarts = starts.schedule()
+        #expect(withoutStarts == nil)
         starts.add(TaskID(2), at: 20)
+        let (first, again) = (starts.schedule(), starts.schedule())
+        #expect(first == StartRecords.delay && again == nil)
         starts.add(TaskID(3), at: 10)
         starts.add(Self.progress(1), of: TaskID(3))
-        let (isScheduled, isScheduledAgain) = (starts.schedule(), starts.schedule())
-        #expect(isScheduled && !isScheduledAgain)
+        let (upload, uploadAgain) = (starts.schedule(), starts.schedule())
+        #expect(upload == 0 && uploadAgain == nil)
         let drained = Self.tasks(starts.drainScheduled())
         #expect(drained.started == [TaskID(3), TaskID(2)] && drained.progress == [TaskID(3)])
-        let isScheduledAfter = starts.schedule()
-        #expect(!isScheduledAfter)
+        let afterwards = starts.schedule()
+        #expect(afterwards == nil)
     }
 
     @Test("a result takes the start of its run along, and makes the record of its source superfluous")
@@ -53,8 +55,8 @@ struct StartRecordsTests {
         starts.add(TaskID(1), at: 1)
         _ = starts.drainScheduled()
         starts.add(Self.progress(1), of: TaskID(1))
-        let isScheduled = starts.schedule()
-        #expect(isScheduled)
+        let delay = starts.schedule()
+        #expect(delay == 0)
         #expect(Self.tasks(starts.drainScheduled()).progress == [TaskID(1)])
     }
 }

@@ -135,28 +135,29 @@ struct UnnamedFilesTests {
         #expect(place.names.filter { !$0.hasPrefix("other") }.count == 12)
     }
 
-    @Test("the syncs depend on the journal", .enabled(if: geteuid() == 0, "mounts"), arguments: [true, false])
-    func journal(isJournaled: Bool) async throws {
+    @Test("a file system whose times cannot be relied upon gets part files with names")
+    func otherFileSystem() throws {
         publisher.stop()
-        let (image, path) = (place.temporary.file("image"), try place.temporary.makeDirectory("disk"))
-        try await Mount.makeExt4(image: image, bytes: 16 << 20, isJournaled: isJournaled)
-        guard let mount = try? await Mount.ext4(image: image, at: path) else { return }
-        do {
-            let directory = try Directory.open(root: path)
-            // Without sysfs no file is without a name.
-            if access("/sys/fs/ext4", F_OK) == 0 {
-                #expect(UnnamedFiles.nameSync(in: directory) == (isJournaled ? .directory : .directoryAndFile))
-            }
-        }
-        try await mount.unmount()
+        #expect(try part("", in: try Directory.open(root: "/proc/self")) == nil)
     }
 
-    @Test("in memory nothing but the directory is synced", .enabled(if: geteuid() == 0, "mounts"))
-    func memory() async throws {
+    @Test("names of files that had none are synced with their file system, those of others with their directory")
+    func syncs() throws {
         publisher.stop()
-        let path = try place.temporary.makeDirectory("memory")
-        let mount = try await Mount.tmpfs(at: path, bytes: 1 << 20)
-        #expect(UnnamedFiles.nameSync(in: try Directory.open(root: path)) == .directory)
-        _ = mount.path
+        var naming = FileNaming(umask: 0o022, earlierNames: EarlierNames())
+        func item(_ part: PartFile, as name: String) -> Publisher.Item {
+            Publisher.Item(
+                part: part, destination: FileDestination(name: name, conflict: Self.numbered), owner: "test-1", size: 3
+            ) { _ in }
+        }
+        guard let unnamed = try part("abc") else { return }
+        #expect(try naming.name(item(unnamed, as: "f")).sync == .fileSystem)
+        let named = try PartFile.make(in: place.directory, name: Place.partName, owner: "test-2")
+        try Array("abc".utf8).withUnsafeBytes { try named.write($0, at: 0) }
+        #expect(try naming.name(item(named, as: "g")).sync == .directory)
+        // Published by an earlier process, which may have ended before its sync.
+        guard let again = try part("abc") else { return }
+        let found = try naming.name(item(again, as: "f"))
+        #expect(found.sync == .fileSystem && found.file.path == place.temporary.file("f"))
     }
 }
