@@ -31,7 +31,7 @@ struct FaultPoint: Sendable, CustomStringConvertible {
         ("pwrite64", .log), ("fdatasync", .log), ("pwrite64", .database), ("fdatasync", .database),
         ("fsync", .anywhere), ("renameat2", .anywhere), ("renameat", .anywhere), ("unlinkat", .anywhere),
         ("unlink", .anywhere), ("ftruncate", .anywhere), ("fsetxattr", .anywhere), ("write", .anywhere),
-        ("openat", .anywhere), ("linkat", .anywhere),
+        ("openat", .anywhere),
     ]
 
     /// The points of a short run.
@@ -40,7 +40,7 @@ struct FaultPoint: Sendable, CustomStringConvertible {
         FaultPoint("openat2", .parts, 1), FaultPoint("pwrite64", .log, 3), FaultPoint("fdatasync", .log, 1),
         FaultPoint("fdatasync", .log, 3), FaultPoint("fsync", .directory, 1), FaultPoint("renameat2", .anywhere, 1),
         FaultPoint("renameat", .anywhere, 1), FaultPoint("unlinkat", .anywhere, 1),
-        FaultPoint("pwrite64", .database, 2), FaultPoint("openat", .anywhere, 60), FaultPoint("linkat", .anywhere, 1),
+        FaultPoint("pwrite64", .database, 2), FaultPoint("openat", .anywhere, 60),
     ]
 
     func kill(in set: ShortSet) -> Injection {

@@ -14,7 +14,7 @@ struct UnnamedFileTests {
         limits: {active-tasks: 32, connections-per-host: 32}
 
         """
-    /// The number of other transfers from which small files are without a name.
+    /// The number of other transfers, which is enough for small files to be without a name.
     private static let others = 8
 
     private static func server() throws -> ScriptedServer {
@@ -85,12 +85,30 @@ struct UnnamedFileTests {
         try await eventually(that: "the name is being given") { try daemon.task(id).phase == .publishing }
         _ = try await daemon.dlctl([command, "\(id)"])
         try await fault.detach()
+        #expect(fault.log.contains("linkat("))
         if exists(daemon.path("f")) { #expect(Self.resource.difference(fromFileAt: daemon.path("f")) == nil) }
         daemon.expectTidy()
         guard command != "remove" else { return }
         _ = try await daemon.dlctl([command == "pause" ? "resume" : "retry", "\(id)"])
         try await expectComplete(id, daemon)
         #expect(!exists(daemon.path("f (1)")))
+    }
+
+    @Test(
+        "a kill before the name is given costs one more request, one between the name and the record none",
+        arguments: ["linkat", "syncfs"])
+    func killed(call: String) async throws {
+        let server = try Self.server()
+        let daemon = try await startDaemon(server)
+        let fault = try await attach(Injection(call, .kill, occurrence: "1"), to: daemon)
+        let id = try await daemon.add(server.url("/f"))
+        try await eventually(that: "the daemon is dead", within: .seconds(20)) { !daemon.isRunning }
+        #expect(exists(daemon.path("f")) == (call == "syncfs"))
+        #expect(fault.log.contains("\(call)("))
+        try await daemon.start()
+        try await expectComplete(id, daemon)
+        #expect(!exists(daemon.path("f (1)")))
+        #expect(server.requests(for: "/f").count == (call == "syncfs" ? 1 : 2))
     }
 
     @Test("a file whose name is taken at the last moment gets a number")
@@ -103,6 +121,19 @@ struct UnnamedFileTests {
         try Data("mine".utf8).write(to: URL(filePath: daemon.path("f")))
         try await expectComplete(id, daemon, named: "f (1)")
         try await fault.detach()
+        #expect(fault.log.contains("linkat("))
         #expect(try text(of: daemon.path("f")) == "mine")
+    }
+
+    @Test("an error of the file system's sync, which may concern another file, does not fail a file whose own is good")
+    func failedSync() async throws {
+        let server = try Self.server()
+        let daemon = try await startDaemon(server)
+        let fault = try await attach(Injection("syncfs", .error("EIO"), occurrence: "1"), to: daemon)
+        let id = try await daemon.add(server.url("/f"))
+        try await expectComplete(id, daemon)
+        try await fault.detach()
+        #expect(fault.count == 1)
+        #expect(server.requests().count == Self.others + 1)
     }
 }

@@ -239,7 +239,15 @@ package struct WriteLog: Sendable {
                     }
                 }
             case .create: if index < lasting { names[event.path] = subject }
-            case .link(let name): if index < lasting { names[name] = subject }
+            case .link(let name):
+                // The entry and the file's link count may be in different transactions. Only a sync of the file system
+                // surely covers both.
+                let isCovered = seen[index...].contains { other in
+                    guard case .syncAll = other.action else { return false }
+                    return other.begun >= event.ended && other.ended <= line
+                }
+                let isLucky = Bool.random(using: &generator)
+                if isCovered || (index < lasting && isLucky) { names[name] = subject }
             case .truncate(let size):
                 guard index < lasting else { break }
                 let content = files[subject].content.prefix(Int(size))

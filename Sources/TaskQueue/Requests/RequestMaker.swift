@@ -144,8 +144,7 @@ struct RequestMaker {
                 // The earlier process may have stopped before it synced the file's name, and the file may have been
                 // without a name before.
                 if !synchronized.contains(asked) {
-                    try directory.synchronize()
-                    try directory.synchronizeFileSystem()
+                    try directory.synchronizeNames()
                     synchronized.insert(asked)
                 }
                 removePart(of: record, from: directory)

@@ -30,7 +30,13 @@ extension Scheduler {
             case .found(let id, let answer): continueAfterLookup(id, answer)
             }
         }
-        if endings.isEmpty { fill() } else { await conclude(endings) }
+        if endings.isEmpty { return fill() }
+        for ending in endings { releaseSlot(of: ending.id) }
+        // A checkpoint in progress, which syncs a file, delays the results of its own run only.
+        let isDelayed = { [running] (ending: RunEnding) in running[ending.id]?.checkpoints.current != nil }
+        let (prompt, delayed) = (endings.filter { !isDelayed($0) }, endings.filter(isDelayed))
+        if !prompt.isEmpty { await conclude(prompt) }
+        if !delayed.isEmpty { await conclude(delayed) }
     }
 
     private func releaseSlot(of id: TaskID) {
@@ -45,7 +51,6 @@ extension Scheduler {
         var entries: [TaskLogEntry] = []
         var checkpoints: [Task<Void, Never>] = []
         for ending in endings {
-            releaseSlot(of: ending.id)
             guard let task = running[ending.id], task.lifecycle.end() else { continue }
             chooser.record(ending.report.error, of: task.work, now: clock.monotonic())
             if ending.report.error == nil { notices.taskCompleted() }

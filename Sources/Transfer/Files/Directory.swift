@@ -96,8 +96,14 @@ public final class Directory: Sendable {
         }
     }
 
-    /// Writes all data and names of the directory's file system to the disk (syncfs). Blocks until the disk has them.
-    package func synchronizeFileSystem() throws(TransferError) {
+    /// Writes the directory's names to the disk, also of files that got their first name there: by a sync of the whole
+    /// file system (syncfs), where files without a name are used. Blocks until the disk has them.
+    package func synchronizeNames() throws(TransferError) {
+        if fileSystem.reportsChanges { try synchronizeFileSystem() } else { try synchronize() }
+    }
+
+    /// Writes all data of the directory's file system to the disk (syncfs).
+    func synchronizeFileSystem() throws(TransferError) {
         guard linux_syncfs(descriptor.raw) == 0 else {
             throw .file(errno, doing: "sync the file system of \(path)")
         }

@@ -29,7 +29,7 @@ struct FileNaming {
     /// The sync after which a file's name survives a power failure.
     enum NameSync {
         case directory
-        /// The whole file system, as the file has not had a name in its directory before.
+        /// The whole file system: the file had no name before, or an earlier process gave it its name.
         case fileSystem
     }
 

@@ -57,12 +57,11 @@ final class PartLock: Sendable {
 
     /// Validates that no other process uses the part file of this name, if there is one.
     ///
-    /// - Returns: the type of the file that has the name (inode(7), `S_IFMT`), or 0 if it cannot be opened; `nil` if
-    ///   there is none.
+    /// - Returns: the type of the file that has the name (inode(7), `S_IFMT`); `nil` if there is none that can be opened.
     /// - Throws: `partInUse`.
     @discardableResult
     static func checkFree(_ name: String, in directory: Directory) throws(TransferError) -> mode_t? {
-        guard let (descriptor, status) = directory.open(reading: name) else { return errno == ENOENT ? nil : 0 }
+        guard let (descriptor, status) = directory.open(reading: name) else { return nil }
         let type = status.st_mode & S_IFMT
         guard type == S_IFREG else { return type }
         let inode = Inode(status)

@@ -6,10 +6,10 @@ import SystemPackage
 
 /// A publisher of complete part files: it gives them their final names in a crash-safe order. It syncs the data,
 /// validates the part file, gives it its name (without replacing, unless the destination permits that), syncs the
-/// directory, and only then reports success.
+/// name, and only then reports success.
 ///
-/// Files that complete close together share their syncs: one of the file system before the renames, and one of each
-/// directory after them. The publisher runs on a thread of its own.
+/// Files that complete close together share their syncs: one of the file system before they get their names, and one of
+/// each directory or of the file system after that. The publisher runs on a thread of its own.
 final class Publisher: Sendable {
     struct Item: Sendable {
         var part: PartFile
@@ -169,8 +169,9 @@ final class Publisher: Sendable {
                 let failure = fileSystems[directory.device] ?? Self.failure(of: directory.synchronizeFileSystem)
                 fileSystems[directory.device] = .some(failure)
                 // It covers the directory too.
-                guard let failure else { continue }
-                for index in separate { failures[index] = failure }
+                if failure == nil { continue }
+                // The failure may concern another file; then each is synced on its own.
+                for index in separate { failures[index] = Self.failure(of: batch[index].part.synchronizeAll) }
             }
             if let failure = Self.failure(of: directory.synchronize) {
                 for index in indices where failures[index] == nil { failures[index] = failure }

@@ -79,7 +79,7 @@ final class SessionResources: Sendable {
         if active.wrappingSubtract(1, ordering: .relaxed).newValue == 0, !isPublished { disks.publishNow() }
     }
 
-    /// Whether so many tasks use the network that files which complete together share their syncs.
+    /// Whether so many tasks use the network that small files are likely to complete together and to share their syncs.
     var isBusy: Bool { active.load(ordering: .relaxed) >= Publisher.sharedSyncThreshold }
 
     /// Whether no task uses the network.

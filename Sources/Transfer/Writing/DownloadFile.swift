@@ -41,7 +41,7 @@ final class DownloadFile {
     /// The device on which the space requirement of this download is recorded.
     var needsOn: UInt64?
 
-    /// Whether nothing had the part's name when the attempt began.
+    /// Whether there is no file with the part's name: this is the first attempt, and it has not made one.
     private var isPartNameFree = false
 
     init(task: DownloadTask, core: LoopCore) {
@@ -70,11 +70,9 @@ final class DownloadFile {
             // Check before a server is asked for bytes that could not be stored.
             isPartNameFree = target?.isNew == true
             if let target, !isPartNameFree {
-                let found = try PartLock.checkFree(target.partName, in: target.directory)
-                if found == S_IFDIR {
+                if try PartLock.checkFree(target.partName, in: target.directory) == S_IFDIR {
                     throw .file(EISDIR, doing: "create the part file \(target.directory.path(of: target.partName))")
                 }
-                isPartNameFree = found == nil
             }
             if target != nil, task.originalRequest.checksDestinationFirst { _ = try partForWriting() }
             return
@@ -360,7 +358,8 @@ final class DownloadFile {
 
     /// Creates a part file without a name for a file that was received as a whole, where that is possible.
     ///
-    /// The sync of its name is one of the whole file system. That pays only for many files together.
+    /// The sync of its name is one of the whole file system, which pays only for many files together. Later attempts
+    /// use a part file with a name, so that they can go on where linking fails.
     private func makeUnnamedPart(for destination: FileDestination?) {
         guard session.resources.isBusy, isPartNameFree, let target, let destination, !destination.conflict.replaces
         else { return }

@@ -135,12 +135,6 @@ struct UnnamedFilesTests {
         #expect(place.names.filter { !$0.hasPrefix("other") }.count == 12)
     }
 
-    @Test("a file system whose times cannot be relied upon gets part files with names")
-    func otherFileSystem() throws {
-        publisher.stop()
-        #expect(try part("", in: try Directory.open(root: "/proc/self")) == nil)
-    }
-
     @Test("names of files that had none are synced with their file system, those of others with their directory")
     func syncs() throws {
         publisher.stop()
