@@ -96,10 +96,11 @@ public final class Directory: Sendable {
         }
     }
 
-    /// Writes the directory's names to the disk, also of files that got their first name there: by a sync of the whole
-    /// file system (syncfs), where files without a name are used. Blocks until the disk has them.
+    /// Writes the directory's names to the disk. For files that got their first name there it syncs the whole file system
+    /// too (syncfs), where files without a name are used. Blocks until the disk has them.
     package func synchronizeNames() throws(TransferError) {
-        if fileSystem.reportsChanges { try synchronizeFileSystem() } else { try synchronize() }
+        try synchronize()
+        if fileSystem.reportsChanges { try synchronizeFileSystem() }
     }
 
     /// Writes all data of the directory's file system to the disk (syncfs).
