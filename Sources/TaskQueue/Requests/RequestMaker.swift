@@ -23,7 +23,7 @@ struct RequestMaker {
     private let now: Milliseconds
     /// The directories of the tasks that start in the same pass.
     private var directories: [RecentDirectories.Key: RecentDirectories.Found] = [:]
-    /// Those of them whose names have been synced to disk in this pass.
+    /// The directories whose names have been synced to disk in this pass.
     private var synchronized: Set<RecentDirectories.Key> = []
 
     /// The knowledge that the makers of all passes share.

@@ -46,7 +46,7 @@ struct SegmentConnection {
     /// The URL that answers, as the digest that ``ResumeData/resource(of:)`` makes of it; `nil` before the first
     /// request.
     private(set) var resource: String?
-    /// That URL.
+    /// The URL of ``resource``, if it is known.
     private var resourceURL: String?
     /// Why the whole resource is requested although bytes of it are here.
     var reasonForWhole: String?

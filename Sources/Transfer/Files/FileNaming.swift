@@ -3,7 +3,7 @@ import Glibc
 
 /// The naming of the complete files of one batch. It validates each part file and gives it its final name.
 ///
-/// What the files of a directory have in common is determined once for the batch.
+/// Facts about a directory are determined once for the batch.
 struct FileNaming {
     /// The facts about a directory that apply to all of its files.
     private struct Common {
