@@ -25,12 +25,10 @@ struct ReorderedWritesTests {
         ])
         let daemon = try DaemonProcess(configuration: ShortSet.configuration)
         let place = try TemporaryDirectory()
-        let path = place.file("calls")
-        try await daemon.start(under: WriteLog.prefix(log: path))
-        var wishes: [(wish: Invariants.Wish, toldAt: Int)] = []
+        var recording = Recording(daemon, calls: place.file("calls"))
+        try await recording.start()
         for (name, resource) in [("large", Self.large), ("small", Self.small), ("late", Self.late)] {
-            let id = try await daemon.add(server.url("/\(name)"))
-            wishes.append((.init(id: id, resource: resource, names: [name]), WriteLog.lines(in: path)))
+            try await recording.add(name, resource, from: server)
         }
         // Two parts of the list, unacknowledged before the set is committed.
         let list = place.file("list")
@@ -38,31 +36,14 @@ struct ReorderedWritesTests {
         try urls.joined().write(toFile: list, atomically: true, encoding: .utf8)
         let listed = try await daemon.dlctl("add", "--input", list, "--paused")
         #expect(listed.output.split(separator: "\n").count == Self.listed, "\(listed.error)")
-        let listedAt = WriteLog.lines(in: path)
-        for id in wishes.map(\.wish.id) {
-            #expect(try await daemon.settled(id, within: .seconds(60)).state == .completed)
-        }
-        try await daemon.kill()
-        try await eventually(that: "strace has written all", within: .seconds(20)) { WriteLog.isComplete(path) }
-        let log = try WriteLog(path, beneath: [daemon.stateDirectory, daemon.downloads])
-
-        var generator = SeededGenerator(seed: Torture.seed)
-        for _ in 0..<Self.cuts {
-            let line = Int.random(in: 0...log.end, using: &generator)
-            try log.leave(cutAt: line, using: &generator)
-            var invariants = Invariants(daemon, context: "cut at \(line) of \(log.end), seed \(Torture.seed)")
-            invariants.wishes = wishes.map(\.wish)
-            try await invariants.atRest()
-            try await daemon.start()
+        let listedAt = WriteLog.lines(in: recording.calls)
+        let log = try await recording.end(completed: recording.wishes.map(\.wish.id))
+        try await recording.cutPower(log, times: Self.cuts) { line, tasks, context in
+            let isRemoved = try await daemon.dlctl("remove", "--search", "/listed/").succeeded
+            #expect(isRemoved)
             // Unacknowledged tasks may exist or not.
-            let tasks = try daemon.tasks()
-            let known = Set(tasks.map(\.id))
             let count = tasks.count { $0.url.contains("/listed/") }
-            #expect(count == Self.listed || (count == 0 && line < listedAt), "\(invariants.context)")
-            #expect(try await daemon.dlctl("remove", "--search", "/listed/").succeeded)
-            invariants.wishes = wishes.filter { $0.toldAt <= line || known.contains($0.wish.id) }.map(\.wish)
-            try await invariants.finish()
-            _ = try await daemon.terminate()
+            #expect(count == Self.listed || (count == 0 && line < listedAt), "\(context)")
         }
         Torture.note("\(Self.cuts) disks of \(log.end) calls")
     }
@@ -79,32 +60,65 @@ struct ReorderedWritesTests {
         let daemon = try DaemonProcess(
             configuration: ShortSet.configuration + "limits: {active-tasks: 32, connections-per-host: 32}\n")
         let place = try TemporaryDirectory()
-        let path = place.file("calls")
-        try await daemon.start(under: WriteLog.prefix(log: path))
-        var wishes: [(wish: Invariants.Wish, toldAt: Int)] = []
+        var recording = Recording(daemon, calls: place.file("calls"))
+        try await recording.start()
         for (index, (name, resource)) in (held + small).enumerated() {
             if index == held.count {
                 try await eventually(that: "the first are held up") { server.requests().count == held.count }
             }
-            let id = try await daemon.add(server.url("/\(name)"))
-            wishes.append((.init(id: id, resource: resource, names: [name]), WriteLog.lines(in: path)))
+            try await recording.add(name, resource, from: server)
         }
-        for id in wishes.dropFirst(held.count).map(\.wish.id) {
-            #expect(try await daemon.settled(id, within: .seconds(60)).state == .completed)
-        }
+        let log = try await recording.end(completed: recording.wishes.dropFirst(held.count).map(\.wish.id))
+        #expect(try text(of: recording.calls).contains("O_TMPFILE"))
+        try await recording.cutPower(log, times: Self.cuts)
+    }
+}
+
+/// A run of a daemon whose disk operations are recorded, and what its tasks must become after a power cut.
+private struct Recording {
+    let daemon: DaemonProcess
+    /// The file of the recorded calls.
+    let calls: String
+    /// The tasks, each with the number of recorded lines when its creation was acknowledged.
+    private(set) var wishes: [(wish: Invariants.Wish, toldAt: Int)] = []
+
+    init(_ daemon: DaemonProcess, calls: String) {
+        self.daemon = daemon
+        self.calls = calls
+    }
+
+    func start() async throws { try await daemon.start(under: WriteLog.prefix(log: calls)) }
+
+    mutating func add(_ name: String, _ resource: Resource, from server: ScriptedServer) async throws {
+        let id = try await daemon.add(server.url("/\(name)"))
+        wishes.append((.init(id: id, resource: resource, names: [name]), WriteLog.lines(in: calls)))
+    }
+
+    /// Kills the daemon once these tasks are completed, and returns the log of the run.
+    func end(completed ids: [TaskID]) async throws -> WriteLog {
+        for id in ids { #expect(try await daemon.settled(id, within: .seconds(60)).state == .completed) }
         try await daemon.kill()
-        try await eventually(that: "strace has written all", within: .seconds(20)) { WriteLog.isComplete(path) }
-        #expect(try text(of: path).contains("O_TMPFILE"))
-        let log = try WriteLog(path, beneath: [daemon.stateDirectory, daemon.downloads])
+        try await eventually(that: "strace has written all", within: .seconds(20)) { WriteLog.isComplete(calls) }
+        return try WriteLog(calls, beneath: [daemon.stateDirectory, daemon.downloads])
+    }
+
+    /// Makes disks that a power cut could have left, and lets the daemon finish on each.
+    ///
+    /// - Parameter examine: called after each start with the line of the cut, the tasks, and a text for failures.
+    func cutPower(
+        _ log: WriteLog, times: Int, examine: (Int, [TaskStatus], String) async throws -> Void = { _, _, _ in }
+    ) async throws {
         var generator = SeededGenerator(seed: Torture.seed)
-        for _ in 0..<Self.cuts {
+        for _ in 0..<times {
             let line = Int.random(in: 0...log.end, using: &generator)
             try log.leave(cutAt: line, using: &generator)
             var invariants = Invariants(daemon, context: "cut at \(line) of \(log.end), seed \(Torture.seed)")
             invariants.wishes = wishes.map(\.wish)
             try await invariants.atRest()
             try await daemon.start()
-            let known = Set(try daemon.tasks().map(\.id))
+            let tasks = try daemon.tasks()
+            let known = Set(tasks.map(\.id))
+            try await examine(line, tasks, invariants.context)
             invariants.wishes = wishes.filter { $0.toldAt <= line || known.contains($0.wish.id) }.map(\.wish)
             try await invariants.finish()
             _ = try await daemon.terminate()

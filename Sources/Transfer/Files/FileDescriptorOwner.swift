@@ -69,4 +69,11 @@ final class FileDescriptorOwner: Sendable {
             guard errno == EINTR else { throw .file(errno, doing: "sync the part file") }
         }
     }
+
+    /// Writes the file with all of its metadata to the disk (fsync), as far as one file's sync can.
+    func synchronizeAll() throws(TransferError) {
+        while fsync(raw) != 0 {
+            guard errno == EINTR else { throw .file(errno, doing: "sync the file") }
+        }
+    }
 }

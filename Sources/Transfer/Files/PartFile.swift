@@ -293,13 +293,6 @@ public final class PartFile: Sendable {
         state.withLock { $0.failure == nil ? written($0).count - $0.durable.count : 0 }
     }
 
-    /// Writes the file with all of its metadata to the disk (fsync), as far as one file's sync can. Blocks.
-    func synchronizeAll() throws(TransferError) {
-        while fsync(descriptor.raw) != 0 {
-            guard errno == EINTR else { throw .file(errno, doing: "sync the file") }
-        }
-    }
-
     /// The ranges known to be on the disk.
     var durable: ByteRangeSet { state.withLock { $0.durable } }
 

@@ -171,7 +171,9 @@ final class Publisher: Sendable {
                 // It covers the directory too.
                 if failure == nil { continue }
                 // The failure may concern another file; then each is synced on its own.
-                for index in separate { failures[index] = Self.failure(of: batch[index].part.synchronizeAll) }
+                for index in separate {
+                    failures[index] = Self.failure(of: batch[index].part.descriptor.synchronizeAll)
+                }
             }
             if let failure = Self.failure(of: directory.synchronize) {
                 for index in indices where failures[index] == nil { failures[index] = failure }
