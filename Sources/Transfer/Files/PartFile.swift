@@ -6,7 +6,7 @@ import Synchronization
 /// its owner may access it.
 ///
 /// Beside many other transfers, a small file that arrives at once has no name until it is complete, see
-/// ``makeUnnamed(in:name:owner:isPrivate:)``.
+/// `makeUnnamed`.
 ///
 /// The file is written on the event loop's thread and synced on others. No other process uses it at the same time, see
 /// `PartLock`.
@@ -14,7 +14,7 @@ public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner
     /// The directory of the part file and of the finished file.
     public let directory: Directory
-    /// The name of the part file in its directory. If ``isNamed`` is `false`, nothing has this name.
+    /// The name of the part file in its directory. If `isNamed` is `false`, nothing has this name.
     public let name: String
     /// Whether the file has its name ``name``.
     let isNamed: Bool
