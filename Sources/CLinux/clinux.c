@@ -201,6 +201,12 @@ int linux_create_unnamed(int dirfd, uint32_t mode) {
     return fd;
 }
 
+int linux_open_uncached(int fd) {
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd); // fits
+    return open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
+}
+
 int linux_link_unnamed(int fd, int dirfd, const char *name) {
     // By descriptor alone it needs CAP_DAC_READ_SEARCH or Linux 6.10. Without them the error is ENOENT.
     if (linkat(fd, "", dirfd, name, AT_EMPTY_PATH) == 0) return 0;

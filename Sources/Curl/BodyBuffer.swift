@@ -16,10 +16,14 @@ package struct BodyBuffer: ~Copyable {
     /// The size of the next buffer, unless more bytes arrive at once.
     private var nextSize = BufferPool.smallestSize
     private var pace = BodyPace()
+    /// Whether the last buffer had the largest size and was filled so quickly that larger blocks are worth their memory.
+    package private(set) var isFast = false
 
     /// The time within which a buffer has to fill for the body to get a larger one, and for which a larger one accepts
     /// bytes, in milliseconds.
     private static let moment: Int64 = 250
+    /// The time in milliseconds within which a fast body fills the largest buffer: at 16 MiB a second.
+    private static let fastFill: Int64 = 8
     /// The size of the largest buffer of a body, which is also the most bytes of one `pwrite`. 128 KiB measured best:
     /// smaller writes cost system calls, and larger ones need larger pieces of contiguous memory for the file's pages.
     package static let largestSize = 128 << 10
@@ -95,6 +99,7 @@ package struct BodyBuffer: ~Copyable {
     /// Transfers ownership of the memory with the buffered bytes to the caller, who must return it to the pool.
     package mutating func detachMemory(now: MonotonicTime) -> UnsafeMutableRawBufferPointer? {
         // A fast body continues with a buffer of the same size.
+        isFast = isFull && now.milliseconds(since: begun) <= Self.fastFill
         nextSize = count > 0 && count == memory?.count && isRecent(now) ? count : BufferPool.smallestSize
         defer {
             memory = nil

@@ -70,6 +70,8 @@ package final class LoopCore {
 
     /// The buffers for the bodies received on this loop.
     package let buffers = BufferPool()
+    /// The large blocks for those of them that arrive fast.
+    package let blocks = BlockPool()
 
     package let urls = ParsedURLs()
 

@@ -81,6 +81,10 @@ enum { LINUX_LOCK_NONE = 0, LINUX_LOCK_IMMUTABLE = 1, LINUX_LOCK_APPEND_ONLY = 2
 // `path` is empty. LINUX_LOCK_NONE also if the attributes cannot be determined.
 int linux_locked(int dirfd, const char *path);
 
+// Opens the file of a descriptor again, for writes that bypass the page cache (O_DIRECT, open(2)). Returns the
+// descriptor, or -1 if the file system does not support that.
+int linux_open_uncached(int fd);
+
 // Creates a file without a name in a directory (O_TMPFILE) and opens it for reading and writing. The umask and the
 // directory's default access control list apply to `mode`. The file ends with its last descriptor, unless it is given a
 // name. Returns the descriptor, or -1.

@@ -20,6 +20,10 @@ final class Disk: Sendable {
     /// did.
     private let slowUntil = Atomic<UInt64>(0)
 
+    /// The number of files with large blocks.
+    private let fastFiles = Atomic<Int>(0)
+    private static let fastFileLimit = 8
+
     /// - Parameter mayHang: whether the disk always counts as slow, however fast its previous writes were.
     init(mayHang: Bool = false) {
         self.mayHang = mayHang
@@ -42,6 +46,17 @@ final class Disk: Sendable {
     }
 
     func isSlow(at now: MonotonicTime) -> Bool { now.nanoseconds < slowUntil.load(ordering: .relaxed) }
+
+    /// Counts a file with large blocks, for each of which there is a descriptor more.
+    ///
+    /// - Returns: `false` if there are too many of them.
+    func beginFastFile() -> Bool {
+        guard fastFiles.wrappingAdd(1, ordering: .relaxed).newValue > Self.fastFileLimit else { return true }
+        endFastFile()
+        return false
+    }
+
+    func endFastFile() { fastFiles.wrappingSubtract(1, ordering: .relaxed) }
 
     /// Publishes a file as ``Publisher/publish(_:isUrgent:)`` does. Creates the publisher if necessary.
     func publish(_ item: Publisher.Item, isUrgent: Bool) {

@@ -58,6 +58,7 @@ public final class PartFile: Sendable {
     private var reportsChanges: Bool { directory.fileSystem.reportsChanges }
     /// The end of the leading bytes that this process will not read again; `.max` if it reads nothing.
     private let read = Atomic<Int64>(.max)
+    private let uncached = UncachedDescriptor()
 
     /// - Parameter information: the status of a file with a name.
     private init(
@@ -212,6 +213,13 @@ public final class PartFile: Sendable {
         return (size, known != 0 && known != Self.time(information))
     }
 
+    /// Determines whether another process has written to the file. Called by the only thread that writes to it.
+    ///
+    /// - Throws: `remoteChanged` if it was truncated to less than what was written.
+    func wasModified() throws(TransferError) -> Bool {
+        try check(holds: state.withLock { written($0).end }).wasModified
+    }
+
     /// Validates that the part's name still belongs to this file and not to another one.
     ///
     /// - Returns: the status of the file.
@@ -252,14 +260,17 @@ public final class PartFile: Sendable {
     /// Ends a run; its writer writes no more blocks to it.
     func end(_ run: WriteRun) {
         state.withLock { state in
+            guard state.runs.contains(where: { $0 === run }) else { return }
             state.runs.removeAll { $0 === run }
             state.written.insert(run.start..<run.end)
         }
     }
 
-    /// Discards the record of all bytes behind the first `count` ones, written or synced. No run may be active.
+    /// Discards the record of all bytes behind the first `count` ones, written or synced, and of the runs. No more blocks
+    /// are added to these; blocks that are still to be written do not count.
     func forget(behind count: Int64) {
         state.withLock { state in
+            state.runs = []
             state.written = state.written.clamped(to: count)
             state.durable = state.durable.clamped(to: count)
         }
@@ -279,6 +290,33 @@ public final class PartFile: Sendable {
         }
         run.move(to: offset + Int64(bytes.count))
         recordChange()
+    }
+
+    /// Prepares writes that bypass the page cache.
+    ///
+    /// - Returns: Whether they are possible.
+    func beginUncachedWrites() -> Bool {
+        directory.fileSystem.supportsUncachedWrites && uncached.open(descriptor)
+    }
+
+    func endUncachedWrites() { uncached.close() }
+
+    /// Writes a block at the end of a run, bypassing the page cache as far as it is possible.
+    ///
+    /// - Parameters:
+    ///   - bytes: the block, whose address is a multiple of the page size; all of it is written.
+    ///   - run: a run of this part file; only one thread writes to it.
+    func writeUncached(_ bytes: UnsafeRawBufferPointer, to run: WriteRun) throws(TransferError) {
+        let offset = run.end
+        var count = 0
+        do throws(TransferError) {
+            count = try uncached.write(bytes, at: offset)
+        } catch {
+            throw directory.refusal(error.systemError ?? EIO, doing: "write the part file", of: name)
+        }
+        run.move(to: offset + Int64(count))
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[count...])
+        if rest.isEmpty { recordChange() } else { try write(rest, to: run) }
     }
 
     /// Returns the ranges passed to the kernel.

@@ -5,7 +5,8 @@ import Glibc
 /// existing contents.
 ///
 /// Used on the loop's thread only. A body that arrives quickly and fits into the largest buffer is written once it is
-/// complete, so most small files need one write.
+/// complete, so most small files need one write. A body that arrives fast is gathered in large blocks, where the disk
+/// writes these without the page cache.
 final class BodyWriter {
     let file: DownloadFile
     private let core: LoopCore
@@ -21,15 +22,19 @@ final class BodyWriter {
     /// The number of exchanges on a loop above which a body is assumed to arrive slowly until it proves fast.
     private static let crowd = 128
 
+    /// The buffered bytes, unless ``block`` is in use.
     private var buffer: BodyBuffer
+    /// The buffered bytes of a fast body.
+    private var block: BlockBuffer
     /// The number of buffered bytes that are not yet written.
-    var pending: Int { buffer.count }
+    var pending: Int { block.isInUse ? block.count : buffer.count }
     private var run: PartFile.WriteRun?
 
     init(file: DownloadFile) {
         self.file = file
         core = file.core
         buffer = BodyBuffer(pool: core.buffers)
+        block = BlockBuffer(pool: core.blocks)
     }
 
     /// Starts a body whose first byte has the file offset `offset`.
@@ -40,7 +45,7 @@ final class BodyWriter {
         endRun()
         position = offset
         overlapEnd = file.written.end(ofRangeAt: offset)
-        buffer.release()
+        discard()
         self.claimed = claimed
         adoptVersion()
     }
@@ -61,11 +66,35 @@ final class BodyWriter {
             adoptVersion()
         }
         while !rest.isEmpty {
-            let taken = buffer.append(rest, now: core.now, isCrowded: core.exchangeCount > Self.crowd)
+            let taken =
+                block.isInUse
+                ? block.append(rest, at: position, now: core.now)
+                : buffer.append(rest, now: core.now, isCrowded: core.exchangeCount > Self.crowd)
             position += Int64(taken)
             rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
-            if taken == 0 || buffer.isFull { try flush() }
+            if taken == 0 {
+                try flush()
+                // The body is not fast any more, or others have all blocks.
+                endBlocks()
+            } else if block.isFull {
+                try flush()
+            } else if buffer.isFull {
+                try flush()
+                if buffer.isFast, file.beginBlocks() { block.begin() }
+            }
         }
+    }
+
+    private func endBlocks() {
+        guard block.isInUse else { return }
+        block.end()
+        file.endBlocks()
+    }
+
+    /// Discards the buffered bytes.
+    private func discard() {
+        buffer.release()
+        endBlocks()
     }
 
     /// Compares bytes with the existing part.
@@ -94,13 +123,16 @@ final class BodyWriter {
         }
     }
 
-    /// Writes the buffered bytes, or hands them to the slow-disk writer.
+    /// Writes the buffered bytes, or hands them to the block writer.
     func flush() throws(TransferError) {
-        let count = buffer.count
+        let count = pending
         guard count > 0 else { return }
         try file.allow(count)
         let run = try currentRun(at: position - Int64(count))
-        if file.usesSlowWriter() {
+        if block.isInUse {
+            guard let memory = block.detachMemory() else { return }
+            file.hand(memory, count, to: run, at: position - Int64(count))
+        } else if file.usesBlockWriter() {
             guard let memory = buffer.detachMemory(now: core.now) else { return }
             file.hand(memory, count, to: run, at: position - Int64(count))
         } else {
@@ -117,7 +149,7 @@ final class BodyWriter {
             run = begun
             return begun
         } catch {
-            buffer.release()
+            discard()
             throw error
         }
     }
@@ -134,7 +166,7 @@ final class BodyWriter {
 
     /// Discards the buffered bytes.
     func drop() {
-        buffer.release()
+        discard()
         endRun()
     }
 
@@ -146,6 +178,6 @@ final class BodyWriter {
 
     func release() {
         endRun()
-        buffer.release()
+        discard()
     }
 }

@@ -111,8 +111,8 @@ struct DownloadCompletion: Sendable {
 
     /// Completes a failed download after a sync (fsync) of its received bytes, so that they need not be fetched again.
     ///
-    /// - Parameter isAtRest: Whether no blocks remain to be written to the part.
-    func fail(_ error: TransferError, part: PartFile?, version: ResourceVersion, isAtRest: Bool = true) {
+    /// - Parameter writer: the writer that has blocks of the part still to write.
+    func fail(_ error: TransferError, part: PartFile?, version: ResourceVersion, after writer: BlockWriter? = nil) {
         leaveNetwork(isPublished: false)
         if let taken = error.underlying as? TakenName { return skip(part, taken) }
         var error = error
@@ -125,15 +125,16 @@ struct DownloadCompletion: Sendable {
                 session.complete(task, error)
             }
         }
-        resources.disk(of: part).threads.perform { [error] in
+        let conclude: @Sendable () -> Void = { [error] in
             var error = error
             if !task.leavesNothing {
-                if isAtRest { part.recordState() }
+                part.recordState()
                 let ranges = (try? part.synchronize()) ?? part.durable
                 error.resumeData = task.resumeData(for: part, version, ranges: ranges)
             }
             if error.resumeData == nil, task.removesUnusedPart { task.removePart() }
             session.complete(task, error)
         }
+        if let writer { writer.perform(conclude) } else { resources.disk(of: part).threads.perform(conclude) }
     }
 }

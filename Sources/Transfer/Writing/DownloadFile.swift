@@ -53,7 +53,10 @@ final class DownloadFile {
             isDueAtOnce: task.session.callbacks.wantsFirstCheckpoint(of: task))
     }
 
-    deinit { forgetNeed() }
+    deinit {
+        forgetNeed()
+        endFastFile()
+    }
 
     /// The number of contiguous bytes present from the start of the file.
     var front: Int64 { contents.front }
@@ -114,6 +117,9 @@ final class DownloadFile {
         stopVerifying()
         digest = nil
         part = nil
+        droppedParts += 1
+        blockWriter = nil
+        queue = BlockQueue()
         contents.removeAll()
         checkpoints.limit(to: 0)
         task.setPart(nil, version)
@@ -194,6 +200,12 @@ final class DownloadFile {
         advanceVerifier()
     }
 
+    /// Starts to hash the file again: another process wrote to it, so the bytes hashed may differ from those in the file.
+    private func verifyAnew() {
+        stopVerifying()
+        verify()
+    }
+
     private func advanceVerifier() {
         guard let verifier, front - verifiedFront >= Verification.step else { return }
         verifiedFront = front
@@ -220,57 +232,117 @@ final class DownloadFile {
         checkpoints.confirm(count, of: self.count)
     }
 
-    // MARK: A slow disk
+    // MARK: Blocks that another thread writes
 
     /// The disk that holds the part file.
     private var disk: Disk?
-    /// The writer that replaces writes on the loop's thread while the disk is slow.
-    private var slowWriter: SlowWriter?
-    private var queue = SlowDiskQueue()
+    /// The writer that replaces writes on the loop's thread while the disk is slow or a body is fast.
+    private var blockWriter: BlockWriter?
+    /// The number of part files that were dropped. Blocks of those are not in the queue.
+    private var droppedParts = 0
+    private var queue = BlockQueue()
+    /// The number of bodies that are gathered in large blocks.
+    private var fastBodies = 0
+    /// The disk that counts this file as one with large blocks.
+    private var fastDisk: Disk?
     /// The closure called when all queued blocks are written.
     private var drained: (() -> Void)?
+
+    /// The least number of missing bytes for which large blocks are worth their thread and memory.
+    private static let leastForBlocks: Int64 = 4 << 20
 
     /// Whether receiving must pause until the disk has written queued blocks.
     var isBehind: Bool { queue.isFull }
 
-    /// Whether the file is complete except for blocks that are queued for a slow disk.
+    /// Whether the file is complete except for blocks that are still queued.
     var isCompleting: Bool { drained != nil }
 
     /// Whether no blocks are queued for the disk.
     var isAtRest: Bool { queue.isEmpty }
 
-    /// Returns whether blocks are handed to the slow writer. The disk is slow if a write of this or of another download
+    /// The writer that has still blocks to write.
+    var busyWriter: BlockWriter? { queue.isEmpty ? nil : blockWriter }
+
+    /// Returns whether blocks are handed to the block writer. The disk is slow if a write of this or of another download
     /// showed it.
-    func usesSlowWriter() -> Bool {
-        if slowWriter == nil, disk?.isSlow == true { becomeSlow() }
-        return slowWriter != nil
+    func usesBlockWriter() -> Bool {
+        if !queue.isDiskSlow, disk?.isSlow == true {
+            queue.diskBecameSlow()
+            makeBlockWriter()
+        }
+        if blockWriter != nil, !queue.isDiskSlow, fastBodies == 0, queue.isEmpty {
+            blockWriter = nil
+            part?.endUncachedWrites()
+        }
+        return blockWriter != nil
     }
 
-    private func becomeSlow() {
-        guard let disk else { return }
-        let (loop, file) = (core.loop, LoopReference(self, on: core))
-        queue.begin()
-        slowWriter = SlowWriter(on: disk.threads) { block, error, milliseconds in
+    private func makeBlockWriter() {
+        guard blockWriter == nil, let disk else { return }
+        let (loop, file, dropped) = (core.loop, LoopReference(self, on: core), droppedParts)
+        blockWriter = BlockWriter(on: disk.threads) { block, outcome in
             loop.post { core in
-                core.buffers.release(block.buffer)
-                file.object(on: core)?.didWrite(block, error, milliseconds)
+                Self.release(block.buffer, on: core)
+                guard let file = file.object(on: core) else { return }
+                file.didWrite(block, outcome, isDropped: dropped != file.droppedParts)
             }
         }
     }
 
-    /// Queues a block for the slow writer and passes ownership of its buffer.
+    /// Begins to take large blocks of a body, where the disk writes them without the page cache.
+    ///
+    /// A file that is read back for its digest stays in the page cache.
+    ///
+    /// - Returns: `false` if that is impossible, or would not pay.
+    func beginBlocks() -> Bool {
+        guard let part, let disk, digest == nil, !isChecked, !isDecoded, !disk.isSlow,
+            version.total.map({ $0 - count >= Self.leastForBlocks }) ?? true
+        else { return false }
+        if fastDisk == nil {
+            guard disk.beginFastFile() else { return false }
+            fastDisk = disk
+        }
+        guard part.beginUncachedWrites() else {
+            if fastBodies == 0 { endFastFile() }
+            return false
+        }
+        fastBodies += 1
+        makeBlockWriter()
+        return true
+    }
+
+    /// Ends what ``beginBlocks()`` has begun.
+    func endBlocks() {
+        fastBodies -= 1
+        if fastBodies == 0 { endFastFile() }
+    }
+
+    private func endFastFile() {
+        fastDisk?.endFastFile()
+        fastDisk = nil
+    }
+
+    /// Queues a block for the block writer and passes ownership of its buffer.
     func hand(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, to run: PartFile.WriteRun, at offset: Int64) {
-        guard let part, let slowWriter else { return core.buffers.release(buffer) }
-        queue.add()
-        slowWriter.write(SlowWriter.Block(buffer: buffer, count: count, part: part, run: run))
+        guard let part, let blockWriter else { return Self.release(buffer, on: core) }
+        queue.add(buffer.count)
+        blockWriter.write(
+            BlockWriter.Block(buffer: buffer, count: count, part: part, run: run, refusesChanges: digest == nil))
         record(offset..<offset + Int64(count))
     }
 
-    private func didWrite(_ block: SlowWriter.Block, _ error: TransferError?, _ milliseconds: Int64) {
+    private static func release(_ buffer: UnsafeMutableRawBufferPointer, on core: LoopCore) {
+        if buffer.count == BlockPool.blockSize { core.blocks.release(buffer) } else { core.buffers.release(buffer) }
+    }
+
+    private func didWrite(_ block: BlockWriter.Block, _ outcome: BlockWriter.Outcome, isDropped: Bool) {
         guard let run, task.run(on: core) === run else { return }
-        disk?.record(write: milliseconds)
-        if queue.remove(after: milliseconds, failed: error != nil) { slowWriter = nil }
-        run.diskDidMove(error)
+        // Receiving may have paused for it.
+        if isDropped { return run.diskDidMove(nil) }
+        if block.buffer.count < BlockPool.blockSize { disk?.record(write: outcome.milliseconds) }
+        queue.remove(block.buffer.count, after: outcome.milliseconds, failed: outcome.error != nil)
+        if outcome.wasModified, outcome.error == nil { verifyAnew() }
+        run.diskDidMove(outcome.error)
         notifyIfDrained()
     }
 
@@ -323,10 +395,8 @@ final class DownloadFile {
         let (size, wasModified) = try part.check(holds: count)
         guard wasModified else { return size }
         guard digest != nil else { throw TransferError(.remoteChanged, "another process changed the part file") }
-        // The bytes already hashed may differ from those in the file.
         part.recordChange()
-        stopVerifying()
-        verify()
+        verifyAnew()
         return size
     }
 

@@ -173,9 +173,9 @@ extension DownloadRun {
         // Bytes in memory may spare fetching them again; whether the disk takes them does not matter any more.
         if error.code != .remoteChanged { for connection in connections { try? connection.writer.flush() } }
         let part = error.code == .remoteChanged ? nil : file.part
-        let (version, isAtRest) = (file.version, file.isAtRest)
+        let (version, writer) = (file.version, file.busyWriter)
         end()
-        DownloadCompletion(task).fail(error, part: part, version: version, isAtRest: isAtRest)
+        DownloadCompletion(task).fail(error, part: part, version: version, after: writer)
     }
 
     private func end() {

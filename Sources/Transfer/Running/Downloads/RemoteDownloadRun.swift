@@ -206,9 +206,9 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
         // Writing buffered bytes may avoid fetching them again; a failure to write is ignored.
         if error.code != .remoteChanged { try? writer.flush() }
         let part = error.code == .remoteChanged ? nil : file.part
-        let (version, isAtRest) = (file.version, file.isAtRest)
+        let (version, writer) = (file.version, file.busyWriter)
         end()
-        DownloadCompletion(task).fail(error, part: part, version: version, isAtRest: isAtRest)
+        DownloadCompletion(task).fail(error, part: part, version: version, after: writer)
     }
 
     private func end() {
