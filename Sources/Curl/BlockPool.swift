@@ -22,6 +22,9 @@ package final class BlockPool {
 
     deinit { freeBlocks() }
 
+    /// The number of free blocks.
+    var freeCount: Int { free.count }
+
     /// Begins the use of blocks by a transfer.
     package func begin() { users += 1 }
 

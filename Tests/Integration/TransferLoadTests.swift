@@ -38,7 +38,7 @@ struct TransferLoadTests {
         #expect(figures["handlers"] == 5_100 && figures["requests-left"] == 0 && figures["sockets-left"] == 0)
     }
 
-    @Test("a chunk's way from socket to file takes no memory from the heap and no mutex: only checkpoints do")
+    @Test("a chunk's way from socket to file takes no memory from the heap and no mutex: only checkpoints and blocks do")
     func chunks() async throws {
         let nginx = try await Nginx()
         let resource = Resource(size: 256 << 20)
@@ -50,9 +50,13 @@ struct TransferLoadTests {
         let figures = figures(outcome)
         #expect(resource.difference(fromFileAt: "\(directory.path)/file") == nil)
         let (reads, writes) = try (#require(figures["reads"]), #require(figures["writes"]))
-        #expect(reads >= 200 && writes >= 500, "\(reads) reads, \(writes) writes")
-        // One checkpoint for each 32 MiB, and each may allocate a few times.
+        #expect(reads >= 200, "\(reads) reads")
+        // One checkpoint for each 32 MiB, and each may allocate a few times; so may each block of 1 MiB that is handed to
+        // another thread, on file systems with writes that bypass the page cache.
+        let handed = writes >= 500 ? 0 : 256
         let (allocations, mutexes) = try (#require(figures["allocations"]), #require(figures["mutexes"]))
-        #expect(allocations <= 7 * 4 && mutexes <= 7 * 4, "\(allocations) allocations, \(mutexes) mutexes")
+        #expect(
+            allocations <= 7 * 4 + handed * 25 && mutexes <= 7 * 4,
+            "\(allocations) allocations, \(mutexes) mutexes, \(writes) writes")
     }
 }

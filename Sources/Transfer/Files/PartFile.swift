@@ -210,7 +210,8 @@ public final class PartFile: Sendable {
         let size = Int64(information.st_size)
         guard size >= count else { throw TransferError(.remoteChanged, "another process truncated the part file") }
         let known = changed.load(ordering: .relaxed)
-        return (size, known != 0 && known != Self.time(information))
+        let hadWriter = uncached.takeWriter()
+        return (size, hadWriter || known != 0 && known != Self.time(information))
     }
 
     /// Determines whether another process has written to the file. Called by the only thread that writes to it.

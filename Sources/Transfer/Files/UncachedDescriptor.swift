@@ -6,15 +6,19 @@ import Synchronization
 ///
 /// Such writes need half the processor time: no pages are allocated, filled, written back and dropped. They are as
 /// durable as other writes, so only after a sync.
+///
+/// While it is open, other processes that write to the file are noticed.
 final class UncachedDescriptor: Sendable {
     private enum State {
         case closed
-        case open(FileDescriptorOwner)
+        case open(FileDescriptorOwner, WriterWatch)
         /// The file system does not support such writes to this file.
         case refused
     }
 
     private let state = Mutex(State.closed)
+    /// Whether another process had written to the file when the descriptor was closed.
+    private let hadWriter = Atomic(false)
 
     /// The divisor of the offsets and lengths of such writes, in bytes. No disk in use has larger blocks.
     private static let alignment = 4096
@@ -29,15 +33,33 @@ final class UncachedDescriptor: Sendable {
             case .refused: return false
             case .closed:
                 let raw = linux_open_uncached(descriptor.raw)
-                state = raw < 0 ? .refused : .open(FileDescriptorOwner(raw))
-                return raw >= 0
+                let opened = raw < 0 ? nil : FileDescriptorOwner(raw)
+                guard let opened, let watch = WriterWatch(of: descriptor) else {
+                    state = .refused
+                    return false
+                }
+                state = .open(opened, watch)
+                return true
             }
         }
     }
 
-    func close() {
-        state.withLock { state in
-            if case .open = state { state = .closed }
+    func close() { leave(.closed) }
+
+    private func leave(_ next: State) {
+        let seen = state.withLock { state -> Bool in
+            guard case .open(_, let watch) = state else { return false }
+            state = next
+            return watch.hasSeenWriter()
+        }
+        if seen { hadWriter.store(true, ordering: .relaxed) }
+    }
+
+    /// Returns whether another process has written to the file since the last call, as far as it was noticed.
+    func takeWriter() -> Bool {
+        if hadWriter.exchange(false, ordering: .relaxed) { return true }
+        return state.withLock { state in
+            if case .open(_, let watch) = state { watch.hasSeenWriter() } else { false }
         }
     }
 
@@ -48,14 +70,14 @@ final class UncachedDescriptor: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) -> Int {
         let count = bytes.count / Self.alignment * Self.alignment
         guard count > 0, offset % Int64(Self.alignment) == 0,
-            case .open(let descriptor) = state.withLock({ $0 })
+            case .open(let descriptor, _) = state.withLock({ $0 })
         else { return 0 }
         do throws(TransferError) {
             try descriptor.write(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: offset)
             return count
         } catch {
             guard error.systemError == EINVAL else { throw error }
-            state.withLock { $0 = .refused }
+            leave(.refused)
             return 0
         }
     }

@@ -52,6 +52,81 @@ struct PartFileTests {
         #expect(try again.synchronize().ranges == [0..<10])
     }
 
+    @Test("blocks that bypass the page cache are in the file like others, whatever their places and lengths")
+    func uncached() throws {
+        let part = try make("")
+        // Not on every file system; the blocks are written otherwise there.
+        _ = part.beginUncachedWrites()
+        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 12_288, alignment: 4096)
+        defer { space.deallocate() }
+        for index in space.indices { space[index] = UInt8(truncatingIfNeeded: index % 251) }
+        let run = part.beginRun(at: 0)
+        // Aligned; with a rest that is not; at a place that is not; aligned again.
+        for count in [8192, 5000, 12_288 - 904, 4096] {
+            try part.writeUncached(UnsafeRawBufferPointer(rebasing: space[..<count]), to: run)
+        }
+        let isModified = try part.wasModified()
+        #expect(!isModified)
+        part.end(run)
+        #expect(run.end == 28_672 && part.unsynced == 28_672)
+        part.endUncachedWrites()
+        let contents = try place.content(of: Place.partName)
+        let expected = [8192, 5000, 12_288 - 904, 4096].flatMap { Array(space[..<$0]) }
+        #expect(contents == expected)
+        #expect(try part.synchronize().ranges == [0..<28_672])
+    }
+
+    @Test("a block that the file system refuses to write without the page cache is written with it")
+    func refusedUncached() throws {
+        let part = try make("")
+        _ = part.beginUncachedWrites()
+        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 12_288, alignment: 4096)
+        defer { space.deallocate() }
+        space.initializeMemory(as: UInt8.self, repeating: 7)
+        let run = part.beginRun(at: 0)
+        // No disk takes memory at such an address.
+        try part.writeUncached(UnsafeRawBufferPointer(rebasing: space[1..<8193]), to: run)
+        try part.writeUncached(UnsafeRawBufferPointer(rebasing: space[..<4096]), to: run)
+        #expect(run.end == 12_288)
+        #expect(try place.content(of: Place.partName) == [UInt8](repeating: 7, count: 12_288))
+        #expect(!part.beginUncachedWrites() || part.unsynced == 12_288)
+        let isModified = try part.wasModified()
+        #expect(!isModified)
+    }
+
+    @Test("while blocks bypass the page cache, another process that has written is noticed once")
+    func otherWriter() throws {
+        let part = try make("0123456789")
+        guard part.beginUncachedWrites() else { return }
+        func meddle() throws {
+            let descriptor = open(place.temporary.file(Place.partName), O_WRONLY | O_CLOEXEC)
+            defer { close(descriptor) }
+            try #require(pwrite(descriptor, "x", 1, 3) == 1)
+        }
+        try meddle()
+        // As a write of this process would do that was under way at the same time.
+        part.recordChange()
+        let first = try part.wasModified()
+        let second = try part.wasModified()
+        #expect(first && !second)
+        try meddle()
+        part.endUncachedWrites()
+        part.recordChange()
+        let third = try part.wasModified()
+        #expect(third)
+    }
+
+    @Test("blocks of a run that was forgotten do not count, also those written afterwards")
+    func forgottenRun() throws {
+        let part = try make("0123456789")
+        let run = part.beginRun(at: 20)
+        try Array("abc".utf8).withUnsafeBytes { try part.write($0, to: run) }
+        part.forget(behind: 10)
+        try Array("def".utf8).withUnsafeBytes { try part.write($0, to: run) }
+        part.end(run)
+        #expect(try part.synchronize().ranges == [0..<10])
+    }
+
     @Test("blocks in order, back to an earlier place and beyond a gap count as what they cover")
     func runs() throws {
         let part = try make("0123456789")
