@@ -38,7 +38,7 @@ struct TransferLoadTests {
         #expect(figures["handlers"] == 5_100 && figures["requests-left"] == 0 && figures["sockets-left"] == 0)
     }
 
-    @Test("a chunk's way from socket to file takes no memory from the heap and no mutex: only checkpoints and blocks do")
+    @Test("a chunk's way from socket to file takes no memory and no mutex: only checkpoints and blocks do")
     func chunks() async throws {
         let nginx = try await Nginx()
         let resource = Resource(size: 256 << 20)

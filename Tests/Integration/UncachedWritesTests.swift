@@ -90,6 +90,22 @@ struct UncachedWritesTests {
         #expect(task.attempts <= 6, "\(task)")
     }
 
+    @Test("a download that becomes slow and fast again goes on without them and with them, and fetches nothing twice")
+    func slower() async throws {
+        let running = try await begun()
+        for rate in ["2M", "none", "3M", "none"] {
+            #expect(try await running.daemon.dlctl("limit", "--download", rate).succeeded)
+            let before = try running.daemon.task(running.id).bytesDone
+            try await running.daemon.state(of: running.id, "to go on") {
+                $0.state == .completed || $0.bytesDone > before + 3 * mebibyte
+            }
+        }
+        try await running.delay.detach()
+        try await expectComplete(running)
+        let task = try running.daemon.task(running.id)
+        #expect(task.bytesFetched == Self.resource.size && task.attempts <= 1, "\(task)")
+    }
+
     @Test("a block that cannot be written costs a retry and no byte of the file")
     func failedBlock() async throws {
         let running = try await begun()

@@ -65,8 +65,11 @@ final class BlockWriter: Sendable {
         if begins { threads.perform { [self] in work() } }
     }
 
+    /// The number of steps after which the thread does other work that waits for it.
+    private static let turn = 16
+
     private func work() {
-        while true {
+        for _ in 0..<Self.turn {
             let next = state.withLock { state -> Step? in
                 let step = state.steps.popFirst()
                 if step == nil { state.isAtWork = false }
@@ -78,6 +81,7 @@ final class BlockWriter: Sendable {
             case nil: return
             }
         }
+        threads.perform { [self] in work() }
     }
 
     private func attempt(_ block: Block) -> Outcome {

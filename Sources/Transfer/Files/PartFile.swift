@@ -267,11 +267,14 @@ public final class PartFile: Sendable {
         }
     }
 
-    /// Discards the record of all bytes behind the first `count` ones, written or synced, and of the runs. No more blocks
-    /// are added to these; blocks that are still to be written do not count.
+    /// Discards the record of all bytes behind the first `count` ones, written or synced. No blocks are added to the runs
+    /// there any more, and their blocks that are still to be written do not count.
+    ///
+    /// - Parameter count: the number of bytes from the start of the file without a gap, with all blocks still to be
+    ///   written. Runs that begin before its end stay: they end before it too.
     func forget(behind count: Int64) {
         state.withLock { state in
-            state.runs = []
+            state.runs.removeAll { $0.start >= count }
             state.written = state.written.clamped(to: count)
             state.durable = state.durable.clamped(to: count)
         }

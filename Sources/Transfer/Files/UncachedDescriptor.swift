@@ -47,12 +47,14 @@ final class UncachedDescriptor: Sendable {
     func close() { leave(.closed) }
 
     private func leave(_ next: State) {
-        let seen = state.withLock { state -> Bool in
-            guard case .open(_, let watch) = state else { return false }
-            state = next
-            return watch.hasSeenWriter()
+        let old = state.withLock { state in
+            let old = state
+            if case .open = old { state = next }
+            return old
         }
-        if seen { hadWriter.store(true, ordering: .relaxed) }
+        guard case .open(let descriptor, let watch) = old else { return }
+        // Before the descriptor is closed, which the watch would report too.
+        if withExtendedLifetime(descriptor, { watch.hasSeenWriter() }) { hadWriter.store(true, ordering: .relaxed) }
     }
 
     /// Returns whether another process has written to the file since the last call, as far as it was noticed.

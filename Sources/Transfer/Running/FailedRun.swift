@@ -17,7 +17,7 @@ final class FailedRun: DownloadTaskRun, StreamTaskRun {
     func suspend() {}
     func resume() {}
     func confirm(_ count: Int64, of generation: String) {}
-    func flushGathered() {}
+    func flushGathered() -> BlockWriter? { nil }
     func snapshot() -> DownloadSnapshot { DownloadSnapshot(connections: [], ranges: ByteRangeSet()) }
     func mayBorrow(at origin: String) {}
     func routesDidChange() {}

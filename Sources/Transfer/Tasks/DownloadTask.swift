@@ -157,13 +157,13 @@ public final class DownloadTask: LoopTask {
     /// - Throws: an error of the sync. Only earlier resume data are valid then. `volumeDetached` if the part file's
     ///   file system is no longer mounted at its place.
     public func checkpoint() async throws(TransferError) -> ResumeData? {
-        await flushGathered()
+        let writer = await flushGathered()
         guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
             return nil
         }
         let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
             let before = part.durable.count
-            session.resources.disk(of: part).syncs.synchronize(part) { result in
+            let synced: SharedSync.Completion = { result in
                 do throws(TransferError) {
                     let ranges = try result.get()
                     _ = try part.checkPlace()
@@ -173,21 +173,29 @@ public final class DownloadTask: LoopTask {
                     continuation.resume(returning: .failure(error))
                 }
             }
+            let syncs = session.resources.disk(of: part).syncs
+            if let writer {
+                writer.perform { syncs.synchronize(part, synced) }
+            } else {
+                syncs.synchronize(part, synced)
+            }
         }
         return resumeData(for: part, version, ranges: try outcome.get())
     }
 
     /// Writes the bytes that are gathered in memory for a large write. At a low rate they would otherwise stay there
     /// for long.
-    private func flushGathered() async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+    ///
+    /// - Returns: the writer that has blocks still to write; `nil` if there are none.
+    private func flushGathered() async -> BlockWriter? {
+        await withCheckedContinuation { (continuation: CheckedContinuation<BlockWriter?, Never>) in
             let isPosted = session.loop(for: self)?.post { [self] core in
                 let received = progress.transferredBytes
-                currentRun.value(on: core)?.flushGathered()
+                let writer = currentRun.value(on: core)?.flushGathered()
                 mutable.withLock { $0.flushedBytes = received }
-                continuation.resume()
+                continuation.resume(returning: writer)
             }
-            if isPosted != true { continuation.resume() }
+            if isPosted != true { continuation.resume(returning: nil) }
         }
     }
 

@@ -16,7 +16,7 @@ protocol DownloadTaskRun: LoopRun {
     /// Records that a checkpoint covering `count` bytes has been written.
     func confirm(_ count: Int64, of generation: String)
     /// Writes the bytes that are gathered in memory for a large write to the part file.
-    func flushGathered()
+    func flushGathered() -> BlockWriter?
     /// Returns the connections and the written bytes.
     func snapshot() -> DownloadSnapshot
     /// Notifies the run that the connection limit of `origin` has room.

@@ -131,10 +131,10 @@ final class BodyWriter {
         let run = try currentRun(at: position - Int64(count))
         if block.isInUse {
             guard let memory = block.detachMemory() else { return }
-            file.hand(memory, count, to: run, at: position - Int64(count))
+            try file.hand(memory, count, to: run, at: position - Int64(count))
         } else if file.usesBlockWriter() {
             guard let memory = buffer.detachMemory(now: core.now) else { return }
-            file.hand(memory, count, to: run, at: position - Int64(count))
+            try file.hand(memory, count, to: run, at: position - Int64(count))
         } else {
             defer { buffer.didWrite(now: core.now) }
             try file.write(buffer.bytes, to: run)
@@ -171,8 +171,7 @@ final class BodyWriter {
     }
 
     private func endRun() {
-        // Blocks that are still queued continue to move the end of the run.
-        if let run, file.isAtRest { file.part?.end(run) }
+        if let run { file.end(run) }
         run = nil
     }
 

@@ -13,6 +13,7 @@ struct DownloadCompletion: Sendable {
     /// - Parameter verification: The verification of the digest; `nil` if no digest is known.
     func publish(_ part: PartFile, size: Int64, destination: FileDestination, _ verification: Verification?) {
         leaveNetwork(isPublished: true)
+        part.endUncachedWrites()
         task.progress.setPhase(verification == nil && destination.pieces == nil ? .publishing : .verifying)
         session.callbacks.downloadTask(didReceiveAll: task)
         do throws(TransferError) {
@@ -126,6 +127,7 @@ struct DownloadCompletion: Sendable {
             }
         }
         let conclude: @Sendable () -> Void = { [error] in
+            part.endUncachedWrites()
             var error = error
             if !task.leavesNothing {
                 part.recordState()

@@ -120,6 +120,7 @@ final class DownloadFile {
         droppedParts += 1
         blockWriter = nil
         queue = BlockQueue()
+        drained = nil
         contents.removeAll()
         checkpoints.limit(to: 0)
         task.setPart(nil, version)
@@ -207,7 +208,8 @@ final class DownloadFile {
     }
 
     private func advanceVerifier() {
-        guard let verifier, front - verifiedFront >= Verification.step else { return }
+        // Blocks that are still to be written belong to the front, too.
+        guard let verifier, queue.isEmpty, front - verifiedFront >= Verification.step else { return }
         verifiedFront = front
         verifier.advance(to: front)
     }
@@ -260,7 +262,7 @@ final class DownloadFile {
     /// Whether no blocks are queued for the disk.
     var isAtRest: Bool { queue.isEmpty }
 
-    /// The writer that has still blocks to write.
+    /// The writer that has blocks still to write.
     var busyWriter: BlockWriter? { queue.isEmpty ? nil : blockWriter }
 
     /// Returns whether blocks are handed to the block writer. The disk is slow if a write of this or of another download
@@ -291,11 +293,12 @@ final class DownloadFile {
 
     /// Begins to take large blocks of a body, where the disk writes them without the page cache.
     ///
-    /// A file that is read back for its digest stays in the page cache.
+    /// A file that is read back for its digest stays in the page cache. So does one whose last bytes may have to be
+    /// compared with those of a later response, because the server states no validator.
     ///
     /// - Returns: `false` if that is impossible, or would not pay.
     func beginBlocks() -> Bool {
-        guard let part, let disk, digest == nil, !isChecked, !isDecoded, !disk.isSlow,
+        guard let part, let disk, digest == nil, !isChecked, !isDecoded, version.validator.ifRange != nil, !disk.isSlow,
             version.total.map({ $0 - count >= Self.leastForBlocks }) ?? true
         else { return false }
         if fastDisk == nil {
@@ -323,12 +326,24 @@ final class DownloadFile {
     }
 
     /// Queues a block for the block writer and passes ownership of its buffer.
-    func hand(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, to run: PartFile.WriteRun, at offset: Int64) {
+    ///
+    /// - Throws: an error if the disk has no room for the rest of the file.
+    func hand(
+        _ buffer: UnsafeMutableRawBufferPointer, _ count: Int, to run: PartFile.WriteRun, at offset: Int64
+    ) throws(TransferError) {
         guard let part, let blockWriter else { return Self.release(buffer, on: core) }
         queue.add(buffer.count)
         blockWriter.write(
             BlockWriter.Block(buffer: buffer, count: count, part: part, run: run, refusesChanges: digest == nil))
         record(offset..<offset + Int64(count))
+        // The loop does not wait for a slow disk.
+        if checkpoints.isFresh, !queue.isDiskSlow { try checkSpace() }
+    }
+
+    /// Ends a run, after its blocks that are still to be written.
+    func end(_ run: PartFile.WriteRun) {
+        guard let part else { return }
+        if let busyWriter { busyWriter.perform { part.end(run) } } else { part.end(run) }
     }
 
     private static func release(_ buffer: UnsafeMutableRawBufferPointer, on core: LoopCore) {
@@ -339,9 +354,12 @@ final class DownloadFile {
         guard let run, task.run(on: core) === run else { return }
         // Receiving may have paused for it.
         if isDropped { return run.diskDidMove(nil) }
-        if block.buffer.count < BlockPool.blockSize { disk?.record(write: outcome.milliseconds) }
+        // A large block waits for the disk itself, so it may take longer.
+        let isLarge = block.buffer.count == BlockPool.blockSize
+        disk?.record(write: isLarge ? outcome.milliseconds / 8 : outcome.milliseconds)
         queue.remove(block.buffer.count, after: outcome.milliseconds, failed: outcome.error != nil)
         if outcome.wasModified, outcome.error == nil { verifyAnew() }
+        advanceVerifier()
         run.diskDidMove(outcome.error)
         notifyIfDrained()
     }

@@ -114,6 +114,11 @@ struct PartFileTests {
         part.recordChange()
         let third = try part.wasModified()
         #expect(third)
+        // This process closes its own descriptor.
+        let isPossible = part.beginUncachedWrites()
+        part.endUncachedWrites()
+        let fourth = try part.wasModified()
+        #expect(isPossible && !fourth)
     }
 
     @Test("blocks of a run that was forgotten do not count, also those written afterwards")
@@ -125,6 +130,17 @@ struct PartFileTests {
         try Array("def".utf8).withUnsafeBytes { try part.write($0, to: run) }
         part.end(run)
         #expect(try part.synchronize().ranges == [0..<10])
+    }
+
+    @Test("a run before the bytes that are forgotten counts, also what is written to it afterwards")
+    func rememberedRun() throws {
+        let part = try make("")
+        let run = part.beginRun(at: 0)
+        try Array("abc".utf8).withUnsafeBytes { try part.write($0, to: run) }
+        part.forget(behind: 6)
+        try Array("def".utf8).withUnsafeBytes { try part.write($0, to: run) }
+        part.end(run)
+        #expect(try part.synchronize().ranges == [0..<6])
     }
 
     @Test("blocks in order, back to an earlier place and beyond a gap count as what they cover")

@@ -158,9 +158,10 @@ final class DownloadRun: FileRun {
         checkInvariants()
     }
 
-    func flushGathered() {
+    func flushGathered() -> BlockWriter? {
         for connection in connections where !isEnded { _ = flush(connection) }
         checkInvariants()
+        return file.busyWriter
     }
 
     func diskDidMove(_ error: TransferError?) {

@@ -59,13 +59,14 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
     /// Does nothing: the run has one connection.
     func mayBorrow(at origin: String) {}
 
-    func flushGathered() {
-        if machine.isEnded { return }
+    func flushGathered() -> BlockWriter? {
+        if machine.isEnded { return nil }
         do throws(TransferError) {
             try writer.flush()
         } catch {
             diskDidMove(error)
         }
+        return file.busyWriter
     }
 
     func diskDidMove(_ error: TransferError?) {
