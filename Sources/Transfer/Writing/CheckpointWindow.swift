@@ -20,6 +20,10 @@ struct CheckpointWindow {
         self.limit = limit ?? .max
     }
 
+    /// Returns whether blocks of `size` bytes are small beside the limit, which holds for bytes that were written or are
+    /// being written, and not for the block that is being filled.
+    func allowsBlocks(of size: Int64) -> Bool { limit / 16 >= size }
+
     /// Whether no byte was received since the last checkpoint was due.
     var isFresh: Bool { sinceCheckpoint == 0 }
 

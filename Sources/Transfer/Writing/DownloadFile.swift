@@ -299,6 +299,7 @@ final class DownloadFile {
     /// - Returns: `false` if that is impossible, or would not pay.
     func beginBlocks() -> Bool {
         guard let part, let disk, digest == nil, !isChecked, !isDecoded, version.validator.ifRange != nil, !disk.isSlow,
+            checkpoints.allowsBlocks(of: Int64(BlockPool.blockSize)),
             version.total.map({ $0 - count >= Self.leastForBlocks }) ?? true
         else { return false }
         if fastDisk == nil {

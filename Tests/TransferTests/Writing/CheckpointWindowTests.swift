@@ -44,4 +44,11 @@ struct CheckpointWindowTests {
         window.limit(to: 0)
         #expect(window.isExceeded(by: 100))
     }
+
+    @Test("large blocks are gathered only where they are small beside the limit")
+    func blocks() {
+        #expect(CheckpointWindow(interval: 1, limit: nil).allowsBlocks(of: 1 << 20))
+        #expect(CheckpointWindow(interval: 1, limit: 16 << 20).allowsBlocks(of: 1 << 20))
+        #expect(!CheckpointWindow(interval: 1, limit: (16 << 20) - 1).allowsBlocks(of: 1 << 20))
+    }
 }
