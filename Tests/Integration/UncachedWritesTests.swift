@@ -76,7 +76,10 @@ struct UncachedWritesTests {
     func pauses() async throws {
         let running = try await begun()
         for _ in 0..<5 {
-            #expect(try await running.daemon.dlctl("pause", "\(running.id)").succeeded)
+            // Beside other tests a pause may come too late.
+            let paused = try await running.daemon.dlctl("pause", "\(running.id)")
+            if try running.daemon.task(running.id).state == .completed { break }
+            #expect(paused.succeeded, "\(paused)")
             #expect(try await running.daemon.dlctl("resume", "\(running.id)").succeeded)
             let before = try running.daemon.task(running.id).bytesDone
             try await running.daemon.state(of: running.id, "to go on") {
