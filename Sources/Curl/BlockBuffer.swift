@@ -70,8 +70,6 @@ package struct BlockBuffer: ~Copyable {
 
     /// Discards the bytes and returns the memory to the pool.
     package mutating func release() {
-        if let memory { pool.release(memory) }
-        memory = nil
-        count = 0
+        if let memory = detachMemory() { pool.release(memory) }
     }
 }

@@ -9,16 +9,15 @@ struct FileSystemType: Sendable, Equatable {
     /// implemented by programs, may use other clocks and rules.
     let reportsChanges: Bool
 
+    /// Whether writes that bypass the page cache are faster, and no exception.
+    let supportsUncachedWrites: Bool
+
     init(of descriptor: Int32) {
         number = linux_file_system_type(descriptor)
         // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS.
         reportsChanges = [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF2F5_2010].contains(number)
-    }
-
-    /// Whether writes that bypass the page cache are faster, and no exception.
-    var supportsUncachedWrites: Bool {
         // ext2 to ext4, XFS.
-        [0xEF53, 0x5846_5342].contains(number)
+        supportsUncachedWrites = [0xEF53, 0x5846_5342].contains(number)
     }
 
     /// Whether the file system is remote or implemented by a program, and can therefore block its callers for ever.

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A second descriptor of a file, for writes that bypass the page cache (O_DIRECT, open(2)).
 ///
-/// Such writes need half the processor time: no pages are allocated, filled, written back and dropped. They are as
-/// durable as other writes, so only after a sync.
+/// The kernel allocates, fills, writes back and drops no pages for these, which halves the processor time. They are
+/// durable after a sync only, as all writes are.
 ///
 /// While it is open, other processes that write to the file are noticed.
 final class UncachedDescriptor: Sendable {
@@ -17,6 +17,8 @@ final class UncachedDescriptor: Sendable {
     }
 
     private let state = Mutex(State.closed)
+    /// Whether the descriptor was ever open. Most files never have it, and are spared the lock.
+    private let wasOpened = Atomic(false)
     /// Whether another process had written to the file when the descriptor was closed.
     private let hadWriter = Atomic(false)
 
@@ -39,6 +41,7 @@ final class UncachedDescriptor: Sendable {
                     return false
                 }
                 state = .open(opened, watch)
+                wasOpened.store(true, ordering: .relaxed)
                 return true
             }
         }
@@ -59,6 +62,7 @@ final class UncachedDescriptor: Sendable {
 
     /// Returns whether another process has written to the file since the last call, as far as it was noticed.
     func takeWriter() -> Bool {
+        guard wasOpened.load(ordering: .relaxed) else { return false }
         if hadWriter.exchange(false, ordering: .relaxed) { return true }
         return state.withLock { state in
             if case .open(_, let watch) = state { watch.hasSeenWriter() } else { false }

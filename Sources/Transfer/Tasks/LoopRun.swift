@@ -16,6 +16,8 @@ protocol DownloadTaskRun: LoopRun {
     /// Records that a checkpoint covering `count` bytes has been written.
     func confirm(_ count: Int64, of generation: String)
     /// Writes the bytes that are gathered in memory for a large write to the part file.
+    ///
+    /// - Returns: the writer that has blocks still to write; `nil` if there are none.
     func flushGathered() -> BlockWriter?
     /// Returns the connections and the written bytes.
     func snapshot() -> DownloadSnapshot
