@@ -30,8 +30,8 @@ package struct BodyBuffer: ~Copyable {
 
     package init(pool: BufferPool) { self.pool = pool }
 
-    // The memory is not returned to the pool, which belongs to a thread that may not be this one.
-    deinit { memory?.deallocate() }
+    // This thread may not be the pool's.
+    deinit { if let memory { pool.abandon(memory) } }
 
     /// Whether the buffer has the largest size and no room left.
     package var isFull: Bool { count == Self.largestSize }

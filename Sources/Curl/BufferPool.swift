@@ -1,10 +1,11 @@
 /// A pool of reusable buffers for the transfers of one loop. Buffers are taken and returned on the loop's thread only,
-/// so there is no lock and, once the pool is warm, no allocation between a socket and a disk.
+/// so there is no lock and, once the pool is warm, no allocation between a socket and a disk. ``abandon(_:)`` is the
+/// exception.
 ///
 /// Buffers have a few sizes. Thousands of slow transfers hold a small buffer each, and fast ones a large one.
 package final class BufferPool {
-    /// The smallest size in bytes: one page.
-    package static let smallestSize = 4 << 10
+    /// The smallest size in bytes.
+    package static let smallestSize = PagePool.pageSize
     /// The largest size in bytes.
     package static let bufferSize = 256 << 10
     /// The sizes in bytes, in ascending order.
@@ -26,13 +27,15 @@ package final class BufferPool {
 
     /// The size classes, the smallest size first.
     private var classes: [SizeClass]
+    /// The memory of the smallest buffers.
+    private let pages = PagePool()
 
     package init() {
         classes = Array(repeating: SizeClass(), count: Self.sizes.count)
     }
 
     deinit {
-        for sizeClass in classes { for buffer in sizeClass.free { buffer.deallocate() } }
+        for sizeClass in classes { for buffer in sizeClass.free { free(buffer) } }
     }
 
     /// The number of free buffers of all sizes.
@@ -45,7 +48,7 @@ package final class BufferPool {
     package func acquire(_ count: Int = bufferSize) -> UnsafeMutableRawBufferPointer {
         let sizeClass = Self.sizeClass(of: count)
         guard let buffer = classes[sizeClass].free.popLast() else {
-            return .allocate(byteCount: Self.sizes[sizeClass], alignment: 16)
+            return allocate(Self.sizes[sizeClass])
         }
         classes[sizeClass].idle = min(classes[sizeClass].idle, classes[sizeClass].free.count)
         return buffer
@@ -57,10 +60,25 @@ package final class BufferPool {
         if classes[sizeClass].free.count < max(Self.keptBuffers, Self.keptBytes / buffer.count) {
             classes[sizeClass].free.append(buffer)
         } else {
-            buffer.deallocate()
+            free(buffer)
         }
         classes[sizeClass].returned += 1
         if classes[sizeClass].returned >= Self.turn { endTurn(of: sizeClass) }
+    }
+
+    /// Returns a buffer on a thread that may not be the loop's.
+    func abandon(_ buffer: UnsafeMutableRawBufferPointer) {
+        if buffer.count == Self.smallestSize { pages.abandon(buffer) } else { buffer.deallocate() }
+    }
+
+    private func allocate(_ size: Int) -> UnsafeMutableRawBufferPointer {
+        if size == Self.smallestSize, let page = pages.acquire() { return page }
+        return .allocate(byteCount: size, alignment: 16)
+    }
+
+    private func free(_ buffer: UnsafeMutableRawBufferPointer) {
+        if buffer.count == Self.smallestSize, pages.release(buffer) { return }
+        buffer.deallocate()
     }
 
     /// Frees the buffers that were idle for the whole turn, so that a single peak in demand is not kept for ever.
@@ -72,7 +90,7 @@ package final class BufferPool {
         let idle = classes[sizeClass].idle
         guard idle > 0 else { return }
         // The last buffer is taken first, so the idle ones are at the front.
-        for buffer in classes[sizeClass].free.prefix(idle) { buffer.deallocate() }
+        for buffer in classes[sizeClass].free.prefix(idle) { free(buffer) }
         classes[sizeClass].free.removeFirst(idle)
     }
 

@@ -243,8 +243,9 @@ public struct ResponseHead: Sendable {
 package struct ResponseHeadParser {
     /// The maximum size of a head, in bytes of all lines.
     package static let maximumLength = 256 * 1024
-    /// The initial capacity for the field lines, in bytes, which holds most heads.
-    private static let commonLength = 512
+    /// The initial capacity for the field lines, in bytes, which holds most heads of files. It is kept for as long as the
+    /// response is received.
+    private static let commonLength = 256
     /// The maximum number of heads, including informational heads and heads of proxies.
     static let maximumHeads = 32
 

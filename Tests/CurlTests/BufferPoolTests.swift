@@ -78,4 +78,34 @@ struct BufferPoolTests {
         }
         #expect(pool.freeCount == 8)
     }
+
+    @Test("thousands of the smallest buffers come back without their memory, and are taken again")
+    func pages() throws {
+        let pool = BufferPool()
+        let buffers = (0..<3_000).map { _ in pool.acquire(1) }
+        for (number, buffer) in buffers.enumerated() {
+            _ = buffer.initializeMemory(as: UInt8.self, repeating: UInt8(number % 251))
+        }
+        #expect(buffers.enumerated().allSatisfy { number, buffer in buffer[4_095] == UInt8(number % 251) })
+        for buffer in buffers { pool.release(buffer) }
+        #expect(pool.freeCount < 300)
+        // A page beyond those that are kept was given back to the system, and reads as zeros.
+        #expect(buffers.count { $0[0] == 0 && $0[4_095] == 0 } > 2_600)
+        let again = Set((0..<3_000).map { _ in UInt(bitPattern: pool.acquire(1).baseAddress) })
+        #expect(again == Set(buffers.map { UInt(bitPattern: $0.baseAddress) }))
+    }
+
+    @Test("a buffer that another thread returned is taken again")
+    func abandoned() async throws {
+        // One thread after the other uses them.
+        nonisolated(unsafe) let pool = PagePool()
+        nonisolated(unsafe) let first = try #require(pool.acquire())
+        let address = UInt(bitPattern: first.baseAddress)
+        await Task.detached { pool.abandon(first) }.value
+        var others: [UInt] = []
+        for _ in 0..<PagePool.groupSize / PagePool.pageSize {
+            others.append(UInt(bitPattern: pool.acquire()?.baseAddress))
+        }
+        #expect(others.contains(address) && Set(others).count == others.count)
+    }
 }

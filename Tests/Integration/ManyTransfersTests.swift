@@ -61,4 +61,29 @@ struct ManyTransfersTests {
         #expect(fast.accesses().allSatisfy { $0.status == 206 })
         daemon.expectTidy()
     }
+
+    @Test("more slow transfers than are buffered, killed in their midst, are whole in the end")
+    func unbuffered() async throws {
+        let count = 2_400
+        let resource = Resource(size: 15_000)
+        let nginx = try await Nginx(settings: "limit_rate 3k;")
+        try nginx.publish(resource, as: "f")
+        let place = try TemporaryDirectory()
+        let list = (0..<count).map { nginx.url("/f?\($0)") + "\n  out=f\($0)\n" }.joined()
+        let limits = "limits: {active-tasks: 2400, connections-per-host: 2400, connections-per-task: 1}\n"
+        let daemon = try await DaemonProcess.started(quickRetries + limits)
+        let added = try await daemon.dlctl("add", "--input", try place.write(list, to: "list"))
+        #expect(added.succeeded && added.lines.count == count, "\(added.error)")
+        func bytes() throws -> Int64 { try daemon.tasks().reduce(0) { $0 + $1.bytesDone } }
+        try await eventually(that: "half of the bytes are there", within: .seconds(90)) {
+            try bytes() > Int64(count) * 7_500
+        }
+        try await daemon.kill()
+        try await daemon.start()
+        try await eventually(that: "all are done", within: .seconds(90)) {
+            try daemon.tasks().allSatisfy { $0.state == .completed }
+        }
+        for number in 0..<count { #expect(resource.difference(fromFileAt: daemon.path("f\(number)")) == nil) }
+        daemon.expectTidy()
+    }
 }

@@ -1,14 +1,15 @@
+import TaskFiles
 import TaskModel
 import Transfer
 
 /// The running tasks, and the tasks that commands hold. None of them may be started.
 struct RunTable: BusyTasks {
-    /// The maximum number of running tasks, including those that have received all bytes and whose conclusion is being
-    /// written. The limit applies back-pressure to the network where the disk cannot keep up.
-    static let limit = 4_096
+    /// The maximum number of running tasks: the most that the configuration allows to use the network, and the ending ones.
+    static let limit = Configuration.Bound.activeTasks.upperBound + QueueSettings.mostEndingTasks
 
-    /// The maximum number of ending tasks; see ``QueueSettings/endingTasks``.
-    var endingLimit = Self.limit
+    /// The maximum number of tasks that have received all bytes and whose conclusion is being written. The limit applies
+    /// back-pressure to the network where the disk cannot keep up; see ``QueueSettings/endingTasks``.
+    var endingLimit = QueueSettings.mostEndingTasks
     /// The number of tasks that hold no slot any more.
     private var ending = 0
     private(set) var runs: [TaskID: RunningTask] = [:]

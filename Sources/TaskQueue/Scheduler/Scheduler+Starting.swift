@@ -10,6 +10,8 @@ extension Scheduler {
         _ work: TaskWork, in place: TaskChooser.Place, _ maker: inout RequestMaker, found: Lookup.Answer? = nil
     ) {
         let record = work.record
+        // The closures below keep the identifier for as long as the task runs, not the record.
+        let id = record.id
         let made: RequestMaker.Made
         do throws(TransferError) {
             made = try maker.make(work, found: found, share: try allowances.open(record))
@@ -25,18 +27,18 @@ extension Scheduler {
             insert(work, in: place, lookup.request, counts: false)
             lookup.start { [weak self] result in
                 switch result {
-                case .success(let answer): self?.post(.found(record.id, answer))
+                case .success(let answer): self?.post(.found(id, answer))
                 case .failure(let error): self?.post(.finished(RunEnding(work, failedBy: error)))
                 }
             }
         case .download(let request):
             insert(work, in: place, request)
-            request.onReceived { [weak self] in self?.post(.received(record.id)) }
+            request.onReceived { [weak self] in self?.post(.received(id)) }
             request.onCheckpointDue { [weak self] in
-                Task { await self?.checkpoint(record.id) }
+                Task { await self?.checkpoint(id) }
             }
             request.response(queue: .inline) { [weak self] response in
-                var ending = RunEnding(record.id, of: request, error: nil)
+                var ending = RunEnding(id, of: request, error: nil)
                 switch response.result {
                 case .success(let file):
                     ending.path = file.path
@@ -52,9 +54,9 @@ extension Scheduler {
         case .upload(let upload):
             let request = upload.request
             insert(work, in: place, request)
-            self.record(upload.source, of: record.id)
+            self.record(upload.source, of: id)
             request.response(queue: .inline) { [weak self] response in
-                var ending = RunEnding(record.id, of: request, error: response.error)
+                var ending = RunEnding(id, of: request, error: response.error)
                 if response.error == nil { ending.size = request.mainProgress.totalBytes }
                 self?.post(.finished(ending))
             }

@@ -20,7 +20,7 @@ package struct QueueSettings: Sendable {
     /// The maximum number of running tasks of one owner; `nil` for no limit.
     package var activeTasksPerOwner: Int?
     /// The number of ending tasks that no machine needs more of.
-    package static let mostEndingTasks = RunTable.limit
+    package static let mostEndingTasks = 4_096
     /// The maximum number of tasks that have received all bytes and are being published and recorded. Each keeps its file
     /// open.
     package var endingTasks = Self.mostEndingTasks

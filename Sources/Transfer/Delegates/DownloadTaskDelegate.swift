@@ -7,7 +7,7 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     private struct State {
         var placement = DownloadPlacement.decided(by: .temporary)
         var progress = TransferProgress()
-        var resumeData: ResumeData?
+        var resumeData: CopyOnWrite<ResumeData>?
         var resumedAtOffset: Int64?
         var file: PublishedFile?
         var wantsCheckpoint: (@Sendable () -> Void)?
@@ -27,7 +27,7 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         state.withLock { state in
             state.placement = placement
             state.progress = progress
-            state.resumeData = resumeData
+            state.resumeData = resumeData.map { CopyOnWrite($0) }
             state.mismatches = resumeData?.mismatches ?? Mismatches()
         }
     }
@@ -38,7 +38,7 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     private var placement: DownloadPlacement { state.withLock { $0.placement } }
 
     /// Resume data for the next attempt or for another request.
-    public var resumeData: ResumeData? { state.withLock { $0.resumeData } }
+    public var resumeData: ResumeData? { state.withLock { $0.resumeData?.value } }
     /// The number of bytes that the last attempt found on disk and did not fetch again.
     public var resumedAtOffset: Int64? { state.withLock { $0.resumedAtOffset } }
     /// The finished file under its final name.
@@ -96,7 +96,7 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     func settle(_ error: TransferError) -> TransferError {
         let (resumeData, leavesNothing) = state.withLock { state in
             defer { if state.leavesNothing { state.resumeData = nil } }
-            return (state.resumeData, state.leavesNothing)
+            return (state.resumeData?.value, state.leavesNothing)
         }
         var error = error
         error.resumeData = error.resumeData ?? resumeData
@@ -119,7 +119,7 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     override func finish(_ task: any SessionTask, _ error: TransferError?) {
         state.withLock { state in
             state.file = (task as? DownloadTask)?.file
-            state.resumeData = error?.resumeData
+            state.resumeData = (error?.resumeData).map { CopyOnWrite($0) }
             if error?.code == .checksumMismatch {
                 let task = task as? DownloadTask
                 state.mismatches.add(of: task?.soleSource, stated: task?.stated)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 
 /// The way in which a download obtains its directory and file names.
-enum DownloadPlacement: Sendable {
+indirect enum DownloadPlacement: Sendable {
     /// A target known from the start. The caller knows and owns the part file.
     case fixed(DownloadTarget)
     /// A target decided after the response's head is validated. The engine owns the part file.

@@ -94,7 +94,8 @@ final class SessionResources: Sendable {
         case ...64: 32 * 1024
         case ...256: 16 * 1024
         case ...512: 8 * 1024
-        default: 4 * 1024
+        case ...2048: 4 * 1024
+        default: 3 * 1024
         }
     }
 

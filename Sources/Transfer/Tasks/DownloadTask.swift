@@ -15,10 +15,12 @@ public final class DownloadTask: LoopTask {
     let isRepeatable: Bool
     /// The request before adapters, for resume data.
     private let unadapted: TransferRequest
+    /// The resume data of an earlier attempt.
+    private let earlier: CopyOnWrite<ResumeData>?
     /// The resume data of an earlier attempt; `nil` if the request is not repeatable.
-    public let resumeData: ResumeData?
+    public var resumeData: ResumeData? { isRepeatable ? earlier?.value : nil }
     /// Resume data that the task cannot use.
-    let unusableResumeData: ResumeData?
+    var unusableResumeData: ResumeData? { isRepeatable ? nil : earlier?.value }
     /// A record of the request's attempts whose bytes were wrong as a whole. The sources are then tried one by one.
     let mismatches: Mismatches
 
@@ -33,6 +35,8 @@ public final class DownloadTask: LoopTask {
         var soleSource: String?
         /// The number of bytes received when the gathered bytes were last written.
         var flushedBytes: Int64 = 0
+        /// The resource that resume data name, once there are some.
+        var resource: String?
         /// Called when the task is complete.
         var completions: [@Sendable (ResumeData?) -> Void] = []
     }
@@ -51,8 +55,7 @@ public final class DownloadTask: LoopTask {
         self.body = body
         self.placement = placement
         isRepeatable = Self.isRepeatable(request, body)
-        self.resumeData = isRepeatable ? resumeData : nil
-        unusableResumeData = isRepeatable ? nil : resumeData
+        earlier = resumeData.map { CopyOnWrite($0) }
         self.unadapted = unadapted ?? request
         self.mismatches = mismatches
         mutable = Mutex(State(stated: mismatches.stated))
@@ -65,8 +68,7 @@ public final class DownloadTask: LoopTask {
         body = task.body
         self.placement = placement
         isRepeatable = Self.isRepeatable(task.originalRequest, task.body)
-        resumeData = nil
-        unusableResumeData = nil
+        earlier = nil
         mismatches = Mismatches()
         mutable = Mutex(State())
         unadapted = task.session.callbacks.originalRequest(of: task) ?? task.originalRequest
@@ -157,45 +159,62 @@ public final class DownloadTask: LoopTask {
     /// - Throws: an error of the sync. Only earlier resume data are valid then. `volumeDetached` if the part file's
     ///   file system is no longer mounted at its place.
     public func checkpoint() async throws(TransferError) -> ResumeData? {
-        let writer = await flushGathered()
-        guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
-            return nil
-        }
-        let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
-            let before = part.durable.count
-            let synced: SharedSync.Completion = { result in
-                do throws(TransferError) {
-                    let ranges = try result.get()
-                    _ = try part.checkPlace()
-                    continuation.resume(returning: .success(ranges))
-                    if ranges.count - before >= Self.cachedShare { part.leavePageCache() }
-                } catch {
-                    continuation.resume(returning: .failure(error))
-                }
+        let outcome: Result<SyncedPart?, TransferError> = await withCheckedContinuation { continuation in
+            let isPosted = session.loop(for: self)?.post { [self] core in
+                synchronizePart(after: flushGathered(on: core)) { continuation.resume(returning: $0) }
             }
-            let syncs = session.resources.disk(of: part).syncs
-            if let writer {
-                writer.perform { syncs.synchronize(part, synced) }
-            } else {
-                syncs.synchronize(part, synced)
-            }
+            if isPosted != true { synchronizePart(after: nil) { continuation.resume(returning: $0) } }
         }
-        return resumeData(for: part, version, ranges: try outcome.get())
+        guard let synced = try outcome.get() else { return nil }
+        return resumeData(for: synced.part, synced.version, ranges: synced.ranges)
     }
 
     /// Writes the bytes that are gathered in memory for a large write. At a low rate they would otherwise stay there
     /// for long.
     ///
     /// - Returns: the writer that has blocks still to write; `nil` if there are none.
-    private func flushGathered() async -> BlockWriter? {
-        await withCheckedContinuation { (continuation: CheckedContinuation<BlockWriter?, Never>) in
-            let isPosted = session.loop(for: self)?.post { [self] core in
-                let received = progress.transferredBytes
-                let writer = currentRun.value(on: core)?.flushGathered()
-                mutable.withLock { $0.flushedBytes = received }
-                continuation.resume(returning: writer)
+    private func flushGathered(on core: LoopCore) -> BlockWriter? {
+        let received = progress.transferredBytes
+        let writer = currentRun.value(on: core)?.flushGathered()
+        mutable.withLock { $0.flushedBytes = received }
+        return writer
+    }
+
+    /// The part file as a sync left it.
+    private struct SyncedPart {
+        let part: PartFile
+        let version: ResourceVersion
+        let ranges: ByteRangeSet
+    }
+
+    /// Syncs the part file on another thread.
+    ///
+    /// - Parameters:
+    ///   - writer: the writer whose blocks are written before.
+    ///   - completion: called with `nil` if there is no part file.
+    private func synchronizePart(
+        after writer: BlockWriter?, _ completion: @escaping @Sendable (Result<SyncedPart?, TransferError>) -> Void
+    ) {
+        guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
+            return completion(.success(nil))
+        }
+        let before = part.durable.count
+        let synced: SharedSync.Completion = { result in
+            let outcome = Result { () throws(TransferError) -> SyncedPart? in
+                let ranges = try result.get()
+                _ = try part.checkPlace()
+                return SyncedPart(part: part, version: version, ranges: ranges)
             }
-            if isPosted != true { continuation.resume(returning: nil) }
+            completion(outcome)
+            if case .success(let synced?) = outcome, synced.ranges.count - before >= Self.cachedShare {
+                part.leavePageCache()
+            }
+        }
+        let syncs = session.resources.disk(of: part).syncs
+        if let writer {
+            writer.perform { syncs.synchronize(part, synced) }
+        } else {
+            syncs.synchronize(part, synced)
         }
     }
 
@@ -235,6 +254,14 @@ public final class DownloadTask: LoopTask {
         }
     }
 
+    /// The resource that resume data name, derived from the URL once.
+    private var resource: String {
+        if let known = mutable.withLock({ $0.resource }) { return known }
+        let derived = ResumeData.resource(of: originalRequest.url)
+        mutable.withLock { $0.resource = derived }
+        return derived
+    }
+
     func resumeData(for part: PartFile, _ version: ResourceVersion, ranges: ByteRangeSet) -> ResumeData? {
         guard isRepeatable, part.isNamed, !ranges.ranges.isEmpty, !version.isDecoded else { return nil }
         var record: DownloadRecord?
@@ -244,7 +271,7 @@ public final class DownloadTask: LoopTask {
             record = DownloadRecord(request: RecordedRequest(unadapted), decision: decision)
         }
         return ResumeData(
-            generation: part.generation, resource: ResumeData.resource(of: originalRequest.url), ranges: ranges,
+            generation: part.generation, resource: resource, ranges: ranges,
             version: version, mismatches: mismatches, record: record)
     }
 

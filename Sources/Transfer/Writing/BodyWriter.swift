@@ -21,6 +21,11 @@ final class BodyWriter {
 
     /// The number of exchanges on a loop above which a body is assumed to arrive slowly until it proves fast.
     private static let crowd = 128
+    /// The number of exchanges on a loop above which the bytes of slow bodies are written as they arrive. A buffer for
+    /// each, filled over seconds, would take more memory than the further writes take time.
+    private static let multitude = 1_024
+    /// The number of bytes from which that is done. Fewer are gathered.
+    private static let worthWriting = 1_024
 
     /// The buffered bytes, unless ``block`` is in use.
     private var buffer: BodyBuffer
@@ -64,6 +69,11 @@ final class BodyWriter {
         if position < overlapEnd {
             rest = try compare(rest)
             adoptVersion()
+        }
+        if core.exchangeCount > Self.multitude, pending == 0, rest.count >= Self.worthWriting, !block.isInUse,
+            !file.usesBlockWriter()
+        {
+            return try write(rest)
         }
         while !rest.isEmpty {
             let taken =
@@ -121,6 +131,13 @@ final class BodyWriter {
         if position < overlapEnd {
             throw TransferError(.remoteChanged, "the file on the server is shorter than the part already downloaded")
         }
+    }
+
+    /// Writes bytes without buffering them.
+    private func write(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
+        try file.allow(bytes.count)
+        try file.write(bytes, to: try currentRun(at: position))
+        position += Int64(bytes.count)
     }
 
     /// Writes the buffered bytes, or hands them to the block writer.

@@ -1,0 +1,99 @@
+import Glibc
+import Synchronization
+
+/// A pool of memory pages for the smallest buffers of one loop, mapped in groups apart from the heap.
+///
+/// Thousands of slow transfers take and return such a buffer every few seconds. In the heap, each returned buffer would
+/// leave a hole between the other memory of the transfers. A returned page costs no memory until it is taken again.
+///
+/// Used on the loop's thread, except for ``abandon(_:)``.
+final class PagePool {
+    /// The size in bytes of the pages that are handed out.
+    static let pageSize = 4 << 10
+    /// The size in bytes of the pages that are mapped together.
+    static let groupSize = 1 << 20
+
+    /// The address of each group.
+    private var groups: [UnsafeMutableRawPointer] = []
+    /// The pages that are not in use.
+    private var unused: [UnsafeMutableRawPointer] = []
+    /// The number of pages in use.
+    private(set) var taken = 0
+    /// The addresses of the pages that other threads have returned.
+    private let abandoned = Mutex<[UInt]>([])
+    /// Whether a page can be returned to the system by itself. Elsewhere a page of the system holds several of these.
+    private let isSystemPage = sysconf(Int32(_SC_PAGESIZE)) == PagePool.pageSize
+
+    init() {}
+
+    deinit {
+        takeBackAbandoned()
+        // A page in use may still be written from on another thread.
+        guard taken == 0 else { return }
+        for group in groups {
+            _ = munmap(group, Self.groupSize)  // it fails only for addresses that are none of a mapping
+        }
+    }
+
+    /// Takes a page.
+    ///
+    /// - Returns: `nil` if the system has no memory.
+    func acquire() -> UnsafeMutableRawBufferPointer? {
+        if unused.isEmpty { takeBackAbandoned() }
+        if unused.isEmpty { mapGroup() }
+        guard let page = unused.popLast() else { return nil }
+        taken += 1
+        return UnsafeMutableRawBufferPointer(start: page, count: Self.pageSize)
+    }
+
+    /// Returns a page, whose memory goes back to the system.
+    ///
+    /// - Returns: whether the memory is a page of this pool.
+    func release(_ page: UnsafeMutableRawBufferPointer) -> Bool {
+        guard let address = page.baseAddress, contains(address) else { return false }
+        putBack(address)
+        return true
+    }
+
+    /// Returns a page on any thread. It is taken again later.
+    func abandon(_ page: UnsafeMutableRawBufferPointer) {
+        let address = UInt(bitPattern: page.baseAddress)
+        abandoned.withLock { $0.append(address) }
+    }
+
+    private func contains(_ address: UnsafeMutableRawPointer) -> Bool {
+        groups.contains { $0 <= address && address < $0 + Self.groupSize }
+    }
+
+    private func putBack(_ page: UnsafeMutableRawPointer) {
+        if isSystemPage {
+            _ = madvise(page, Self.pageSize, MADV_DONTNEED)  // after a failure the page keeps its memory
+        }
+        unused.append(page)
+        taken -= 1
+    }
+
+    private func takeBackAbandoned() {
+        let addresses = abandoned.withLock { addresses in
+            defer { addresses = [] }
+            return addresses
+        }
+        for address in addresses {
+            guard let page = UnsafeMutableRawPointer(bitPattern: address) else { continue }
+            if contains(page) { putBack(page) } else { page.deallocate() }
+        }
+    }
+
+    private func mapGroup() {
+        guard
+            let group = mmap(
+                nil, Self.groupSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+            group != MAP_FAILED
+        else { return }
+        _ = madvise(group, Self.groupSize, MADV_NOHUGEPAGE)  // it fails where there are no huge pages
+        groups.append(group)
+        for offset in stride(from: Self.groupSize - Self.pageSize, through: 0, by: -Self.pageSize) {
+            unused.append(group + offset)
+        }
+    }
+}
