@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import subprocess
@@ -83,7 +84,8 @@ class Bench:
     def fresh(self, name):
         """Returns a directory that did not exist."""
         self._count += 1
-        return self.directory("runs", f"{name}-{self._count}")
+        # The file system derives the block group from the name.
+        return self.directory("runs", f"{name}-{self._count}-{secrets.token_hex(3)}")
 
     def memory(self):
         """Returns an empty directory in memory, for files that come faster than a disk takes them."""

@@ -110,16 +110,18 @@ extension TaskStore {
         try await writes.perform(weight: changes.count, isLasting: isLasting) { database in
             try database.write(holds, now: now)
             let runner = StatementRunner(database)
+            var events = RunEvents(runner)
             for change in changes {
                 switch change {
                 case .started(let id, let at):
-                    try runner.journalStarted(id, at: at)
+                    try events.addStart(of: id, at: at)
                 case .checkpoint(let id, let progress):
                     try database.checkpoint(id, progress, runner)
                 case .concluded(let id, let progress, let conclusion):
-                    try database.conclude(id, progress, conclusion, runner, now: now)
+                    try database.conclude(id, progress, conclusion, runner, &events, now: now)
                 }
             }
+            try events.insert()
             return try database.firstSettled() != nil
         }
     }
@@ -193,7 +195,7 @@ extension Database {
 
     fileprivate func conclude(
         _ id: TaskID, _ progress: TaskProgress, _ conclusion: TaskConclusion, _ runner: StatementRunner,
-        now: Milliseconds
+        _ events: inout RunEvents, now: Milliseconds
     ) throws {
         let lifecycle = conclusion.lifecycle
         let found = try runner.firstRow(
@@ -212,10 +214,12 @@ extension Database {
             if found.hasPieceHashes { try setPieceHashes(of: id, to: nil) }
         }
         guard let type = Self.eventType(of: lifecycle.state) else { return }
-        try runner.journal(
+        events.addEnd(
             type, of: TaskHead(id: id, owner: found.owner, lifecycle: lifecycle), bytesDone: progress.bytesDone,
             bytesTotal: progress.bytesTotal, error: conclusion.error, at: now)
-        if lifecycle.state.isEnded, let batch = found.batch { try journalEnd(of: batch, at: now) }
+        guard lifecycle.state.isEnded, let batch = found.batch, let totals = try totals(ofEnded: batch) else { return }
+        try events.insert()
+        try journalEnd(of: batch, totals, at: now)
     }
 
     private static func eventType(of state: TaskState) -> TaskEvent.Kind? {

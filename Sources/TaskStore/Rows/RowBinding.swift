@@ -104,33 +104,32 @@ struct RowBinding {
 }
 
 extension Database {
-    /// The number of rows per statement, over which the fixed cost of a statement is distributed.
-    private static let rowsInStatement = 32
+    /// The numbers of rows per statement, over which the fixed cost of a statement is distributed. A statement that fires
+    /// triggers also keeps a copy of each page that it changes.
+    private static let rowsInStatement = [32, 8, 1]
 
     /// Inserts rows, several per statement.
     ///
     /// - Parameters:
     ///   - head: the beginning of the statement: `INSERT INTO table (column, …) VALUES`.
     ///   - columns: the number of columns.
+    ///   - texts: the memory for the texts of one statement.
     ///   - bind: binds the values of a row, one for each column.
     func insert<Rows: RandomAccessCollection>(
-        _ rows: Rows, _ head: String, columns: Int, bind: (Rows.Element, inout RowBinding) throws -> Void
+        _ rows: Rows, _ head: String, columns: Int, texts: TextBuffer = TextBuffer(size: 64 << 10),
+        bind: (Rows.Element, inout RowBinding) throws -> Void
     ) throws {
-        guard !rows.isEmpty else { return }
         let row = "(" + Array(repeating: "?", count: columns).joined(separator: ", ") + ")"
-        func statement(rows: Int) throws -> Statement {
-            try cachedStatement(sql: head + Array(repeating: row, count: rows).joined(separator: ", "))
-        }
-        let one = try statement(rows: 1)
-        let many = rows.count < Self.rowsInStatement ? one : try statement(rows: Self.rowsInStatement)
-        let texts = TextBuffer(size: 64 << 10)
         var rest = rows[...]
-        while !rest.isEmpty {
-            let count = rest.count < Self.rowsInStatement ? 1 : Self.rowsInStatement
-            var binding = RowBinding(statement: count == 1 ? one : many, texts: texts)
-            for row in rest.prefix(count) { try bind(row, &binding) }
-            try binding.run()
-            rest = rest.dropFirst(count)
+        for count in Self.rowsInStatement where rest.count >= count {
+            let statement = try cachedStatement(
+                sql: head + Array(repeating: row, count: count).joined(separator: ", "))
+            while rest.count >= count {
+                var binding = RowBinding(statement: statement, texts: texts)
+                for row in rest.prefix(count) { try bind(row, &binding) }
+                try binding.run()
+                rest = rest.dropFirst(count)
+            }
         }
     }
 }

@@ -50,4 +50,11 @@ struct StatementRunner {
         bind(&binding)
         return try binding.firstRow(decode)
     }
+
+    /// Inserts rows like ``Database/insert(_:_:columns:texts:bind:)``.
+    func insert<Rows: RandomAccessCollection>(
+        _ rows: Rows, _ head: String, columns: Int, bind: (Rows.Element, inout RowBinding) throws -> Void
+    ) throws {
+        try database.insert(rows, head, columns: columns, texts: texts, bind: bind)
+    }
 }

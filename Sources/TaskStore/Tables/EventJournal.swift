@@ -106,6 +106,11 @@ extension Database {
 
     /// Records the end of a batch if all of its tasks have ended.
     func journalEnd(of ended: OwnedBatch, at now: Milliseconds) throws {
+        if let totals = try totals(ofEnded: ended) { try journalEnd(of: ended, totals, at: now) }
+    }
+
+    /// Returns the totals of a batch if all of its tasks have ended; `nil` otherwise, or if it has no tasks.
+    func totals(ofEnded ended: OwnedBatch) throws -> BatchResult? {
         let (owner, batch) = (ended.owner, ended.name)
         let unfinished = TaskState.stored.filter { !$0.isEnded }.map(\.rawValue).joined(separator: " + ")
         let found = try firstRow(
@@ -122,9 +127,14 @@ extension Database {
                     bytesDone: try row.integer(4))
             )
         }
-        guard let found, found.unfinished == 0 else { return }
+        guard let found, found.unfinished == 0 else { return nil }
         let totals = found.totals
-        guard totals.completed + totals.failed + totals.cancelled > 0 else { return }
+        return totals.completed + totals.failed + totals.cancelled > 0 ? totals : nil
+    }
+
+    /// Records the end of a batch.
+    func journalEnd(of ended: OwnedBatch, _ totals: BatchResult, at now: Milliseconds) throws {
+        let (owner, batch) = (ended.owner, ended.name)
         try run(
             """
             INSERT INTO event (at, type, task_id, owner, state, batch, totals, bytes_done)
@@ -137,44 +147,74 @@ extension Database {
     }
 }
 
-/// The events of runs, of which a commit may have thousands.
-extension StatementRunner {
-    /// Records the start of a run if the task is still queued.
-    func journalStarted(_ id: TaskID, at now: Milliseconds) throws {
-        try run(Self.startedSQL) { row in
-            row.bind(now)
-            row.bind(id.rawValue)
-        }
+/// The events of runs that a commit adds, of which there may be thousands. They are inserted several at a time.
+struct RunEvents {
+    private struct Event {
+        var at: Milliseconds
+        var type: TaskEvent.Kind
+        var task: TaskID
+        var owner: UInt32
+        var state: TaskState
+        var reason: TaskReason?
+        var error: TaskFailure?
+        var bytesDone: Int64
+        var bytesTotal: Int64?
     }
 
-    private static let startedSQL = """
-        INSERT INTO event (at, type, task_id, owner, state, bytes_done, bytes_total)
-        SELECT ?, '\(TaskEvent.Kind.started.rawValue)', id, owner, '\(TaskState.active.rawValue)', bytes_done, bytes_total
-        FROM task WHERE id = ? AND state = '\(TaskState.queued.rawValue)'
+    private let runner: StatementRunner
+    /// The events that are not inserted yet, in order.
+    private var events: [Event] = []
+
+    init(_ runner: StatementRunner) { self.runner = runner }
+
+    /// Adds the start of a run if the task is still queued.
+    mutating func addStart(of id: TaskID, at now: Milliseconds) throws {
+        let found = try runner.firstRow(Self.queuedSQL, bind: { $0.bind(id.rawValue) }) { row in
+            (owner: try row.owner(0), bytesDone: try row.integer(1), bytesTotal: try row.integerOrNil(2))
+        }
+        guard let found else { return }
+        events.append(
+            Event(
+                at: now, type: .started, task: id, owner: found.owner, state: .active, bytesDone: found.bytesDone,
+                bytesTotal: found.bytesTotal))
+    }
+
+    private static let queuedSQL = """
+        SELECT owner, bytes_done, bytes_total FROM task WHERE id = ? AND state = '\(TaskState.queued.rawValue)'
         """
 
-    /// Records the event of a run's end with the byte counts that the task has now.
-    func journal(
+    /// Adds the event of a run's end with the byte counts that the task has now.
+    mutating func addEnd(
         _ type: TaskEvent.Kind, of task: TaskHead, bytesDone: Int64, bytesTotal: Int64?, error: TaskFailure?,
         at now: Milliseconds
-    ) throws {
-        try run(Self.endedSQL) { row in
-            row.bind(now)
-            row.bind(type.rawValue)
-            row.bind(task.id.rawValue)
-            row.bind(Int64(task.owner))
-            row.bind(task.lifecycle.state.rawValue)
-            row.bind(task.lifecycle.reason?.rawValue)
-            row.bind(error)
-            row.bind(bytesDone)
-            row.bind(bytesTotal)
-        }
+    ) {
+        events.append(
+            Event(
+                at: now, type: type, task: task.id, owner: task.owner, state: task.lifecycle.state,
+                reason: task.lifecycle.reason, error: error, bytesDone: bytesDone, bytesTotal: bytesTotal))
     }
 
-    private static let endedSQL = """
+    /// Inserts the events. No other event may be recorded before.
+    mutating func insert() throws {
+        if events.isEmpty { return }
+        try runner.insert(events, Self.insertion, columns: 11) { event, row in
+            row.bind(event.at)
+            row.bind(event.type.rawValue)
+            row.bind(event.task.rawValue)
+            row.bind(Int64(event.owner))
+            row.bind(event.state.rawValue)
+            row.bind(event.reason?.rawValue)
+            row.bind(event.error)
+            row.bind(event.bytesDone)
+            row.bind(event.bytesTotal)
+        }
+        events.removeAll(keepingCapacity: true)
+    }
+
+    private static let insertion = """
         INSERT INTO event (
             at, type, task_id, owner, state, reason, error_code, error_message, http_status, bytes_done, bytes_total)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        VALUES 
         """
 }
 

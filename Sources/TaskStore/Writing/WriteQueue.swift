@@ -6,10 +6,11 @@ import Synchronization
 /// far as ``CommitLimit`` permits.
 ///
 /// All writes are performed by the pool's single writer connection on its own dispatch queue, so that no thread of
-/// Swift's concurrency runtime waits for the disk. Callers that share a commit have a savepoint each. Writes are not
-/// acknowledged while the database's paths do not refer to the open files.
+/// Swift's concurrency runtime waits for the disk. Callers that share a commit have no savepoints at first: within one,
+/// SQLite keeps a copy of every changed page. If one of the callers fails, the transaction is undone and repeated with a
+/// savepoint for each caller. Writes are not acknowledged while the database's paths do not refer to the open files.
 final class WriteQueue: Sendable {
-    /// The work of one caller. `run` may be called twice; at most one of the calls is committed.
+    /// The work of one caller. `run` may be called several times; at most one of the calls is committed.
     private struct Job: Sendable {
         let weight: Int
         let isLasting: Bool
@@ -29,6 +30,11 @@ final class WriteQueue: Sendable {
     private let state = Mutex(State())
     /// Whether the writer connection syncs each commit. Accessed only on the connection's queue.
     private let syncs = Mutex(true)
+    /// The number of shared commits that are still to have savepoints, since a caller failed. A caller whose calls fail
+    /// all the time does not cost the others a repetition each time. Accessed only on the connection's queue.
+    private let cautiousCommits = Mutex(0)
+    /// The number of shared commits with savepoints after the failure of a caller.
+    private static let caution = 100
     private let commitTime = CoreMetrics.Timer(label: "dld_commit_seconds")
 
     init(pool: DatabasePool, watch: StoreWatch) {
@@ -138,33 +144,59 @@ final class WriteQueue: Sendable {
     /// - Returns: the number of callers resumed; the others did not fit into the commit.
     private func commit(_ batch: ArraySlice<Job>, in database: Database) -> Int {
         do {
-            // A failing disk may have left a transaction open.
-            if database.isInsideTransaction { try database.rollback() }
-            if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
+            // The work of a single caller needs no savepoint: if it fails, the transaction is rolled back.
+            if batch.count == 1 { return try commit(batch, savepoints: false, in: database) }
+            if !isCautious() {
+                do {
+                    return try commit(batch, savepoints: false, in: database)
+                } catch {
+                    cautiousCommits.withLock { $0 = Self.caution }
+                }
+            }
+            return try commit(batch, savepoints: true, in: database)
+        } catch {
+            guard batch.count > 1 else { return refuse(batch, StoreError(error)) }
+            return batch.indices.reduce(0) { $0 + commit(batch[$1...$1], in: database) }
+        }
+    }
+
+    private func isCautious() -> Bool {
+        cautiousCommits.withLock { count in
+            defer { count = max(0, count - 1) }
+            return count > 0
+        }
+    }
+
+    /// Commits the callers' work in one transaction, or leaves none of it.
+    ///
+    /// - Parameter savepoints: whether a caller that fails is refused while the others' work is committed; otherwise the
+    ///   failure is thrown.
+    /// - Returns: the number of callers resumed; the others did not fit into the commit.
+    private func commit(_ batch: ArraySlice<Job>, savepoints: Bool, in database: Database) throws -> Int {
+        // A failing disk may have left a transaction open.
+        if database.isInsideTransaction { try database.rollback() }
+        if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
+        var answers: [@Sendable () -> Void] = []
+        do {
             let budget = CommitBudget(in: database)
             try setSync(batch.contains(where: \.isLasting), in: database)
             let began = ContinuousClock.now
             try database.beginTransaction(.immediate)
-            var answers: [@Sendable () -> Void] = []
             answers.reserveCapacity(batch.count)
             for job in batch {
-                // The work of a single caller needs no savepoint: if it fails, the transaction is rolled back. Within a
-                // savepoint, SQLite keeps a copy of every changed page, and passes over all of them after each statement
-                // (`memjrnlTruncate`). For thousands of rows that takes most of the time.
-                answers.append(batch.count == 1 ? try job.run(database) : try Self.answer(to: job, in: database))
+                answers.append(savepoints ? try Self.answer(to: job, in: database) : try job.run(database))
                 if budget.isSpent(in: database) { break }
             }
             try database.commit()
             commitTime.record(since: began)
-            // Only this check after the commit ensures that the committed data is in a file that still has its path.
-            if let refusal = watch.refusal(database) { return refuse(batch.prefix(answers.count), refusal) }
-            for answer in answers { answer() }
-            return answers.count
         } catch {
             try? database.rollback()
-            guard batch.count > 1 else { return refuse(batch, StoreError(error)) }
-            return batch.indices.reduce(0) { $0 + commit(batch[$1...$1], in: database) }
+            throw error
         }
+        // Only this check after the commit ensures that the committed data is in a file that still has its path.
+        if let refusal = watch.refusal(database) { return refuse(batch.prefix(answers.count), refusal) }
+        for answer in answers { answer() }
+        return answers.count
     }
 
     private func refuse(_ batch: ArraySlice<Job>, _ reason: StoreError) -> Int {

@@ -129,6 +129,23 @@ struct WriteQueueTests {
         #expect(Set(urls) == Set((0..<20).filter { $0 != 7 }.map { "https://example.org/\($0)" }))
     }
 
+    @Test("a commit is repeated for a caller that fails, and the next ones are not")
+    func repetition() async throws {
+        let fixture = try StoreFixture()
+        let calls = Mutex(0)
+        for isFirst in [true, false] {
+            let (results, commits) = await run(20, in: fixture) { number, _ in
+                calls.withLock { $0 += 1 }
+                if number == 7 { throw Refusal() }
+            }
+            #expect(commits == 1 && results.count == 20)
+            // The callers before the one that fails run once more, in the order in which they came.
+            let extra = calls.withLock(\.self) - 20
+            #expect(isFirst ? (1...20).contains(extra) : extra == 0)
+            calls.withLock { $0 = 0 }
+        }
+    }
+
     @Test("where one caller costs all of them the transaction, the others are written all the same, and once")
     func lostTransaction() async throws {
         let fixture = try StoreFixture()
