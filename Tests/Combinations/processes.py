@@ -97,6 +97,10 @@ class Child:
             for pid in others:
                 send(pid, signal.SIGKILL)
             self.process.wait()
+            # With thousands of sockets a process takes a while to end, and holds its ports meanwhile.
+            deadline = time.monotonic() + 10
+            while any(map(_is_running, others)) and time.monotonic() < deadline:
+                time.sleep(0.005)
         with _lock:
             _children.discard(self)
 
@@ -114,6 +118,15 @@ class Child:
         with open(self.log, encoding="utf-8", errors="replace") as file:
             text = file.read()[-2000:]
         raise Unusable(f"nobody listens on port {port}: exit status {self.poll()}: {text}")
+
+
+def _is_running(pid):
+    """Returns whether a process has not ended, whether or not somebody has waited for it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def end_all():
