@@ -61,7 +61,8 @@ package final class BlockPool {
         free = []
     }
 
-    static func unmap(_ block: UnsafeMutableRawBufferPointer) {
+    /// Returns the memory of a block to the system, on any thread.
+    package static func unmap(_ block: UnsafeMutableRawBufferPointer) {
         _ = munmap(block.baseAddress, block.count)  // it fails only for addresses that are none of a mapping
     }
 }

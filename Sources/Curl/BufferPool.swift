@@ -67,7 +67,7 @@ package final class BufferPool {
     }
 
     /// Returns a buffer on a thread that may not be the loop's.
-    func abandon(_ buffer: UnsafeMutableRawBufferPointer) {
+    package func abandon(_ buffer: UnsafeMutableRawBufferPointer) {
         if buffer.count == Self.smallestSize { pages.abandon(buffer) } else { buffer.deallocate() }
     }
 

@@ -1,15 +1,16 @@
-import TaskFiles
 import TaskModel
 import Transfer
 
 /// The running tasks, and the tasks that commands hold. None of them may be started.
 struct RunTable: BusyTasks {
-    /// The maximum number of running tasks: the most that the configuration allows to use the network, and the ending ones.
-    static let limit = Configuration.Bound.activeTasks.upperBound + QueueSettings.mostEndingTasks
+    /// The maximum number of running tasks, including those that have lent their slot, unless more may use the network.
+    private static let usualLimit = 4_096
 
+    /// The maximum number of running tasks.
+    private var limit = Self.usualLimit
     /// The maximum number of tasks that have received all bytes and whose conclusion is being written. The limit applies
     /// back-pressure to the network where the disk cannot keep up; see ``QueueSettings/endingTasks``.
-    var endingLimit = QueueSettings.mostEndingTasks
+    private var endingLimit = QueueSettings.mostEndingTasks
     /// The number of tasks that hold no slot any more.
     private var ending = 0
     private(set) var runs: [TaskID: RunningTask] = [:]
@@ -26,7 +27,13 @@ struct RunTable: BusyTasks {
     var isEmpty: Bool { runs.isEmpty }
 
     /// The number of tasks that may be added.
-    var room: Int { max(0, min(Self.limit - runs.count, endingLimit - ending)) }
+    var room: Int { max(0, min(limit - runs.count, endingLimit - ending)) }
+
+    /// Applies the limits of the settings.
+    mutating func apply(_ settings: QueueSettings) {
+        endingLimit = settings.endingTasks
+        limit = max(Self.usualLimit, settings.activeTasks + settings.endingTasks)
+    }
 
     /// Whether a task runs or is held.
     func isBusy(_ id: TaskID) -> Bool { runs[id] != nil || held[id] != nil }

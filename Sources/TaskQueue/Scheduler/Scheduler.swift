@@ -59,7 +59,7 @@ package actor Scheduler {
         self.clock = clock
         self.logger = logger
         running = RunTable(changes: changes)
-        running.endingLimit = settings.endingTasks
+        running.apply(settings)
         shared = RequestMaker.Shared(passedSources: passedSources)
         self.eventsWritten = eventsWritten
         self.downloadsEnded = downloadsEnded
@@ -91,7 +91,7 @@ package actor Scheduler {
         if let manager { self.manager = manager }
         self.settings = settings
         shared.recentDirectories.removeAll()
-        running.endingLimit = settings.endingTasks
+        running.apply(settings)
         self.manager.retrier = InterruptionRetrier(policy: settings.retry)
         self.manager.session.setHostRates(settings.hostRates)
         for task in running.runs.values { task.manager.session.setHostRates(settings.hostRates) }

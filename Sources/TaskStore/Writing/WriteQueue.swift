@@ -185,6 +185,8 @@ final class WriteQueue: Sendable {
             answers.reserveCapacity(batch.count)
             for job in batch {
                 answers.append(savepoints ? try Self.answer(to: job, in: database) : try job.run(database))
+                // Some errors end the transaction (SQLITE_FULL, SQLITE_IOERR). What follows would be committed by itself.
+                guard database.isInsideTransaction else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
                 if budget.isSpent(in: database) { break }
             }
             try database.commit()

@@ -159,62 +159,45 @@ public final class DownloadTask: LoopTask {
     /// - Throws: an error of the sync. Only earlier resume data are valid then. `volumeDetached` if the part file's
     ///   file system is no longer mounted at its place.
     public func checkpoint() async throws(TransferError) -> ResumeData? {
-        let outcome: Result<SyncedPart?, TransferError> = await withCheckedContinuation { continuation in
-            let isPosted = session.loop(for: self)?.post { [self] core in
-                synchronizePart(after: flushGathered(on: core)) { continuation.resume(returning: $0) }
-            }
-            if isPosted != true { synchronizePart(after: nil) { continuation.resume(returning: $0) } }
+        let writer = await flushGathered()
+        guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
+            return nil
         }
-        guard let synced = try outcome.get() else { return nil }
-        return resumeData(for: synced.part, synced.version, ranges: synced.ranges)
+        let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
+            let before = part.durable.count
+            let synced: SharedSync.Completion = { result in
+                do throws(TransferError) {
+                    let ranges = try result.get()
+                    _ = try part.checkPlace()
+                    continuation.resume(returning: .success(ranges))
+                    if ranges.count - before >= Self.cachedShare { part.leavePageCache() }
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
+            let syncs = session.resources.disk(of: part).syncs
+            if let writer {
+                writer.perform { syncs.synchronize(part, synced) }
+            } else {
+                syncs.synchronize(part, synced)
+            }
+        }
+        return resumeData(for: part, version, ranges: try outcome.get())
     }
 
     /// Writes the bytes that are gathered in memory for a large write. At a low rate they would otherwise stay there
     /// for long.
     ///
     /// - Returns: the writer that has blocks still to write; `nil` if there are none.
-    private func flushGathered(on core: LoopCore) -> BlockWriter? {
-        let received = progress.transferredBytes
-        let writer = currentRun.value(on: core)?.flushGathered()
-        mutable.withLock { $0.flushedBytes = received }
-        return writer
-    }
-
-    /// The part file as a sync left it.
-    private struct SyncedPart {
-        let part: PartFile
-        let version: ResourceVersion
-        let ranges: ByteRangeSet
-    }
-
-    /// Syncs the part file on another thread.
-    ///
-    /// - Parameters:
-    ///   - writer: the writer whose blocks are written before.
-    ///   - completion: called with `nil` if there is no part file.
-    private func synchronizePart(
-        after writer: BlockWriter?, _ completion: @escaping @Sendable (Result<SyncedPart?, TransferError>) -> Void
-    ) {
-        guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
-            return completion(.success(nil))
-        }
-        let before = part.durable.count
-        let synced: SharedSync.Completion = { result in
-            let outcome = Result { () throws(TransferError) -> SyncedPart? in
-                let ranges = try result.get()
-                _ = try part.checkPlace()
-                return SyncedPart(part: part, version: version, ranges: ranges)
+    private func flushGathered() async -> BlockWriter? {
+        await withCheckedContinuation { (continuation: CheckedContinuation<BlockWriter?, Never>) in
+            let isPosted = session.loop(for: self)?.post { [self] core in
+                let received = progress.transferredBytes
+                let writer = currentRun.value(on: core)?.flushGathered()
+                mutable.withLock { $0.flushedBytes = received }
+                continuation.resume(returning: writer)
             }
-            completion(outcome)
-            if case .success(let synced?) = outcome, synced.ranges.count - before >= Self.cachedShare {
-                part.leavePageCache()
-            }
-        }
-        let syncs = session.resources.disk(of: part).syncs
-        if let writer {
-            writer.perform { syncs.synchronize(part, synced) }
-        } else {
-            syncs.synchronize(part, synced)
+            if isPosted != true { continuation.resume(returning: nil) }
         }
     }
 

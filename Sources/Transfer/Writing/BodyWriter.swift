@@ -71,7 +71,7 @@ final class BodyWriter {
             adoptVersion()
         }
         if core.exchangeCount > Self.multitude, pending == 0, rest.count >= Self.worthWriting, !block.isInUse,
-            !file.usesBlockWriter()
+            !fitsIntoBuffer, !file.usesBlockWriter()
         {
             return try write(rest)
         }
@@ -131,6 +131,12 @@ final class BodyWriter {
         if position < overlapEnd {
             throw TransferError(.remoteChanged, "the file on the server is shorter than the part already downloaded")
         }
+    }
+
+    /// Whether the smallest buffer holds the whole file, which is then written at once.
+    private var fitsIntoBuffer: Bool {
+        guard file.count == 0, let total = file.version.total else { return false }
+        return total <= Int64(BufferPool.smallestSize)
     }
 
     /// Writes bytes without buffering them.

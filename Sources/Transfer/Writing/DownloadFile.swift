@@ -282,12 +282,18 @@ final class DownloadFile {
     private func makeBlockWriter() {
         guard blockWriter == nil, let disk else { return }
         let (loop, file, dropped) = (core.loop, LoopReference(self, on: core), droppedParts)
+        // Safe because only the function for other threads is called on another thread.
+        nonisolated(unsafe) let buffers = core.buffers
         blockWriter = BlockWriter(on: disk.threads) { block, outcome in
-            loop.post { core in
+            let isPosted = loop.post { core in
                 Self.release(block.buffer, on: core)
                 guard let file = file.object(on: core) else { return }
                 file.didWrite(block, outcome, isDropped: dropped != file.droppedParts)
             }
+            if isPosted { return }
+            // The loop has ended.
+            let isLarge = block.buffer.count == BlockPool.blockSize
+            if isLarge { BlockPool.unmap(block.buffer) } else { buffers.abandon(block.buffer) }
         }
     }
 
