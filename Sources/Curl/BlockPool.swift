@@ -1,5 +1,3 @@
-import Glibc
-
 /// A pool of large blocks of memory for the fast transfers of one loop. A block begins at a page boundary, as writes
 /// that bypass the page cache require (O_DIRECT, open(2)).
 ///
@@ -42,12 +40,9 @@ package final class BlockPool {
             taken += 1
             return block
         }
-        guard taken < Self.limit,
-            let memory = mmap(
-                nil, Self.blockSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), memory != MAP_FAILED
-        else { return nil }
+        guard taken < Self.limit, let block = AnonymousMemory.map(Self.blockSize) else { return nil }
         taken += 1
-        return UnsafeMutableRawBufferPointer(start: memory, count: Self.blockSize)
+        return block
     }
 
     /// - Parameter block: a block taken from this pool.
@@ -63,6 +58,6 @@ package final class BlockPool {
 
     /// Returns the memory of a block to the system, on any thread.
     package static func unmap(_ block: UnsafeMutableRawBufferPointer) {
-        _ = munmap(block.baseAddress, block.count)  // it fails only for addresses that are none of a mapping
+        AnonymousMemory.unmap(block)
     }
 }

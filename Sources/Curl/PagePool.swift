@@ -13,12 +13,11 @@ final class PagePool {
     /// The size in bytes of the pages that are mapped together.
     static let groupSize = 1 << 20
 
-    /// The address of each group.
-    private var groups: [UnsafeMutableRawPointer] = []
+    private var groups: [UnsafeMutableRawBufferPointer] = []
     /// The pages that are not in use.
     private var unused: [UnsafeMutableRawPointer] = []
-    /// The number of pages in use.
-    private(set) var taken = 0
+    /// Whether a page is in use.
+    private var isInUse: Bool { unused.count < groups.count * (Self.groupSize / Self.pageSize) }
     /// The addresses of the pages that other threads have returned.
     private let abandoned = Mutex<[UInt]>([])
     /// Whether a page can be returned to the system by itself. Elsewhere a page of the system holds several of these.
@@ -29,10 +28,8 @@ final class PagePool {
     deinit {
         takeBackAbandoned()
         // A page in use may still be written from on another thread.
-        guard taken == 0 else { return }
-        for group in groups {
-            _ = munmap(group, Self.groupSize)  // it fails only for addresses that are none of a mapping
-        }
+        if isInUse { return }
+        for group in groups { AnonymousMemory.unmap(group) }
     }
 
     /// Takes a page.
@@ -42,7 +39,6 @@ final class PagePool {
         if unused.isEmpty { takeBackAbandoned() }
         if unused.isEmpty { mapGroup() }
         guard let page = unused.popLast() else { return nil }
-        taken += 1
         return UnsafeMutableRawBufferPointer(start: page, count: Self.pageSize)
     }
 
@@ -62,7 +58,7 @@ final class PagePool {
     }
 
     private func contains(_ address: UnsafeMutableRawPointer) -> Bool {
-        groups.contains { $0 <= address && address < $0 + Self.groupSize }
+        groups.contains { group in group.baseAddress.map { $0 <= address && address < $0 + group.count } ?? false }
     }
 
     private func putBack(_ page: UnsafeMutableRawPointer) {
@@ -70,7 +66,6 @@ final class PagePool {
             _ = madvise(page, Self.pageSize, MADV_DONTNEED)  // after a failure the page keeps its memory
         }
         unused.append(page)
-        taken -= 1
     }
 
     private func takeBackAbandoned() {
@@ -85,15 +80,11 @@ final class PagePool {
     }
 
     private func mapGroup() {
-        guard
-            let group = mmap(
-                nil, Self.groupSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-            group != MAP_FAILED
-        else { return }
-        _ = madvise(group, Self.groupSize, MADV_NOHUGEPAGE)  // it fails where there are no huge pages
+        guard let group = AnonymousMemory.map(Self.groupSize), let start = group.baseAddress else { return }
+        _ = madvise(start, group.count, MADV_NOHUGEPAGE)  // it fails where there are no huge pages
         groups.append(group)
         for offset in stride(from: Self.groupSize - Self.pageSize, through: 0, by: -Self.pageSize) {
-            unused.append(group + offset)
+            unused.append(start + offset)
         }
     }
 }

@@ -13,8 +13,8 @@ struct StreamBuffer: ~Copyable {
 
     init(pool: BufferPool) { self.pool = pool }
 
-    // The memory is not returned to the pool, which belongs to a thread that may not be this one.
-    deinit { memory?.deallocate() }
+    // This thread may not be the pool's.
+    deinit { if let memory { pool.abandon(memory) } }
 
     var count: Int { tail - head }
     var isEmpty: Bool { tail == head }

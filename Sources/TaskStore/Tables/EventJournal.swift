@@ -214,7 +214,7 @@ struct RunEvents {
     private static let insertion = """
         INSERT INTO event (
             at, type, task_id, owner, state, reason, error_code, error_message, http_status, bytes_done, bytes_total)
-        VALUES 
+        VALUES
         """
 }
 

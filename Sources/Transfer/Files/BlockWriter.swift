@@ -17,6 +17,9 @@ final class BlockWriter: Sendable {
         /// Whether a write by another process is an error. Without that, the digest of the file shows it.
         let refusesChanges: Bool
 
+        /// Whether the buffer is one of ``BlockPool``, for a write without the page cache.
+        var isLarge: Bool { buffer.count == BlockPool.blockSize }
+
         var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: buffer[..<count]) }
     }
 
@@ -99,7 +102,7 @@ final class BlockWriter: Sendable {
                 }
                 block.part.recordChange()
             }
-            if block.buffer.count == BlockPool.blockSize {
+            if block.isLarge {
                 try block.part.writeUncached(block.bytes, to: block.run)
             } else {
                 try block.part.write(block.bytes, to: block.run)

@@ -239,10 +239,11 @@ public final class DownloadTask: LoopTask {
 
     /// The resource that resume data name, derived from the URL once.
     private var resource: String {
-        if let known = mutable.withLock({ $0.resource }) { return known }
-        let derived = ResumeData.resource(of: originalRequest.url)
-        mutable.withLock { $0.resource = derived }
-        return derived
+        mutable.withLock { state in
+            let resource = state.resource ?? ResumeData.resource(of: originalRequest.url)
+            state.resource = resource
+            return resource
+        }
     }
 
     func resumeData(for part: PartFile, _ version: ResourceVersion, ranges: ByteRangeSet) -> ResumeData? {

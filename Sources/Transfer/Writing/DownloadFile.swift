@@ -292,8 +292,7 @@ final class DownloadFile {
             }
             if isPosted { return }
             // The loop has ended.
-            let isLarge = block.buffer.count == BlockPool.blockSize
-            if isLarge { BlockPool.unmap(block.buffer) } else { buffers.abandon(block.buffer) }
+            if block.isLarge { BlockPool.unmap(block.buffer) } else { buffers.abandon(block.buffer) }
         }
     }
 
@@ -362,8 +361,7 @@ final class DownloadFile {
         // Receiving may have paused for it.
         if isDropped { return run.diskDidMove(nil) }
         // A large block waits for the disk itself, so it may take longer.
-        let isLarge = block.buffer.count == BlockPool.blockSize
-        disk?.record(write: isLarge ? outcome.milliseconds / 8 : outcome.milliseconds)
+        disk?.record(write: block.isLarge ? outcome.milliseconds / 8 : outcome.milliseconds)
         queue.remove(block.buffer.count, after: outcome.milliseconds, failed: outcome.error != nil)
         if outcome.wasModified, outcome.error == nil { verifyAnew() }
         advanceVerifier()
