@@ -95,8 +95,11 @@ extension TaskQueue {
     /// The maximum number of tasks processed at once, in one commit where the tasks are small.
     static let partSize = 5_000
 
-    static func parts(of ids: [TaskID]) -> [[TaskID]] {
-        stride(from: 0, to: ids.count, by: partSize).map { Array(ids[$0..<min($0 + partSize, ids.count)]) }
+    /// The maximum number of records that are read at once.
+    private static let recordsAtOnce = 128
+
+    static func parts(of ids: [TaskID], size: Int = partSize) -> [[TaskID]] {
+        stride(from: 0, to: ids.count, by: size).map { Array(ids[$0..<min($0 + size, ids.count)]) }
     }
 
     func eachPart(
@@ -202,18 +205,17 @@ extension TaskQueue {
         let (now, settings) = (clock.now(), settings)
         do throws(StoreError) {
             var foreign: [ChangeOutcome.Refusal] = []
-            var touched = TouchedDirectories()
+            var remover = TaskFileRemover(settings: settings, identity: store.identity)
             // The files are removed and the removal synced before the records are removed. A part file without a task
             // would stay for ever; a task without a part file merely restarts from the beginning.
-            for id in ids {
-                guard let record = try store.record(id, owner: caller.scope) else { continue }
-                Self.removePart(of: record, settings: settings, store.identity, &touched)
-                guard deletesFiles,
-                    let path = Self.removeFile(of: record, settings: settings, store.identity, &touched)
-                else { continue }
-                foreign.append(.init(id: id, reason: .foreignFile(path: path)))
+            for part in Self.parts(of: ids, size: Self.recordsAtOnce) {
+                for record in try store.records(part, owner: caller.scope) {
+                    remover.removePart(of: record)
+                    guard deletesFiles, let path = remover.removeFile(of: record) else { continue }
+                    foreign.append(.init(id: record.id, reason: .foreignFile(path: path)))
+                }
             }
-            touched.synchronize()
+            remover.finish()
             let removed = try await store.remove(
                 ids, owner: caller.scope, keepsEntries: keepsEntries, quota: settings.quota, now: now)
             await leftoverParts.enqueue(removed.places)
@@ -221,61 +223,5 @@ extension TaskQueue {
         } catch {
             return .failure(error)
         }
-    }
-
-    /// Removes a task's part file. A completed task may still have one, if its disk refused the removal.
-    private static func removePart(
-        of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
-    ) {
-        guard record.lifecycle.state == .completed else {
-            return removePart(
-                of: record.id, record.specification, owner: record.owner, settings, identity, &touched)
-        }
-        guard record.specification.kind == .download,
-            let directory = directory(of: record.specification, owner: record.owner, settings: settings)
-        else { return }
-        let name = RequestMaker.partName(record.id, identity: identity)
-        let isRemoved =
-            (try? directory.removePart(name, of: RequestMaker.owner(of: record, identity: identity))) ?? false
-        if isRemoved { touched.insert(directory) }
-    }
-
-    /// Removes a part file.
-    ///
-    /// - Parameter specification: the task's options when the part file was created.
-    static func removePart(
-        of id: TaskID, _ specification: TaskSpecification, owner: UInt32, _ settings: QueueSettings,
-        _ identity: String, _ touched: inout TouchedDirectories
-    ) {
-        guard specification.kind == .download,
-            let directory = directory(of: specification, owner: owner, settings: settings)
-        else { return }
-        let isRemoved = (try? directory.removePart(RequestMaker.partName(id, identity: identity))) ?? false
-        if isRemoved { touched.insert(directory) }
-    }
-
-    /// Removes the file of a completed download.
-    ///
-    /// - Returns: the path of a file that has the name of the task's file but is a different one; otherwise `nil`.
-    private static func removeFile(
-        of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
-    ) -> String? {
-        guard record.specification.kind == .download, record.lifecycle.state == .completed, let path = record.path,
-            let directory = directory(of: record.specification, owner: record.owner, settings: settings)
-        else { return nil }
-        let name = FileName.last(of: path)
-        guard path == directory.path(of: name) else { return path }
-        let owner = RequestMaker.owner(of: record, identity: identity)
-        let isRemoved = (try? directory.removePublished(name, by: owner, size: record.bytesDone)) ?? false
-        guard isRemoved else { return path }
-        touched.insert(directory)
-        return nil
-    }
-
-    private static func directory(
-        of specification: TaskSpecification, owner: UInt32, settings: QueueSettings
-    ) -> Directory? {
-        let place = try? DownloadPlace(directory: specification.directory, owner: owner, settings: settings)
-        return (try? place?.existing()) ?? nil
     }
 }

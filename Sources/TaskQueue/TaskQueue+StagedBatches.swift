@@ -244,11 +244,11 @@ extension TaskQueue {
         of ids: [TaskID], _ moved: [TaskID: TaskSpecification], owner: UInt32, _ settings: QueueSettings,
         _ identity: String
     ) {
-        var touched = TouchedDirectories()
+        var remover = TaskFileRemover(settings: settings, identity: identity)
         for id in ids {
-            if let before = moved[id] { removePart(of: id, before, owner: owner, settings, identity, &touched) }
+            if let before = moved[id] { remover.removePart(of: id, before, owner: owner) }
         }
-        touched.synchronize()
+        remover.finish()
     }
 
     /// Restarts running tasks with their new options.

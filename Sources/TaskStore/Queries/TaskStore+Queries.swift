@@ -36,6 +36,15 @@ extension TaskStore {
         try read { try $0.record(id, owner: owner) }
     }
 
+    /// Returns the records of tasks in the order of `ids`, without those that do not exist or are another user's.
+    ///
+    /// - Parameters:
+    ///   - ids: a few hundred tasks at most, since all their records are in memory at once.
+    ///   - owner: the user whose tasks are returned; `nil` for all users.
+    package func records(_ ids: [TaskID], owner: UInt32?) throws(StoreError) -> [TaskRecord] {
+        try read { database in try ids.compactMap { try database.record($0, owner: owner) } }
+    }
+
     /// Returns a page of records as stored; running tasks have the state `queued` in them.
     package func page(_ query: PageQuery) throws(StoreError) -> [TaskRecord] {
         try read { database in

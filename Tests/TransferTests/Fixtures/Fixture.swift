@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import Synchronization
 import TestSupport
@@ -65,18 +64,6 @@ func sha256(of resource: Resource) -> FileDigest {
         resource.bytes(start..<min(resource.size, start + 1 << 20)).withUnsafeBytes { digest.update($0) }
     }
     return FileDigest(algorithm: .sha256, bytes: digest.value)
-}
-
-/// Returns the number of the process's descriptors that are open beneath `path`.
-func openDescriptors(beneath path: String) -> Int {
-    // All descriptors are listed: other tests of this process may hold thousands.
-    let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-    return descriptors.count { descriptor in
-        var target = [CChar](repeating: 0, count: 512)
-        let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
-        return count > 0
-            && String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self).hasPrefix(path)
-    }
 }
 
 extension SessionConfiguration {

@@ -1,0 +1,71 @@
+import Glibc
+import TaskModel
+import TaskStore
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Removing the files of tasks")
+struct TaskFileRemoverTests {
+    private let me = QueueFixture.me.uid
+
+    private func part(_ id: TaskID, _ fixture: QueueFixture) -> String {
+        RequestMaker.partName(id, identity: fixture.store.identity)
+    }
+
+    private func download(in directory: String?) -> TaskSpecification {
+        var specification = TaskSpecification(url: "http://127.0.0.1:9/a")
+        specification.directory = directory
+        return specification
+    }
+
+    @Test("parts in more directories than are opened at once are all removed, and no descriptor stays open")
+    func manyDirectories() async throws {
+        let fixture = try await QueueFixture()
+        var parts: [(id: TaskID, directory: String)] = []
+        for number in 0..<300 {
+            let directory = "\(number % 150)"
+            if number < 150 {
+                guard mkdir(fixture.downloads + "/" + directory, 0o755) == 0 else {
+                    throw SystemError("making a directory")
+                }
+            }
+            let id = TaskID(Int64(number) + 1)
+            try Resource(size: 10).write(to: "\(fixture.downloads)/\(directory)/\(part(id, fixture))")
+            parts.append((id, directory))
+        }
+        var remover = TaskFileRemover(settings: fixture.settings, identity: fixture.store.identity)
+        for (id, directory) in parts { remover.removePart(of: id, download(in: directory), owner: me) }
+        remover.removePart(of: TaskID(1), download(in: "missing"), owner: me)
+        let open = openDescriptors(beneath: fixture.downloads + "/")
+        #expect(open > 0 && open <= 64)
+        remover.finish()
+        #expect(openDescriptors(beneath: fixture.downloads + "/") == 0)
+        #expect(!fixture.files.contains { $0.contains(".part") })
+        await fixture.queue.stop()
+    }
+
+    @Test("removing many completed tasks removes exactly the files that are still theirs")
+    func manyCompleted() async throws {
+        let count = 300
+        let server = try ScriptedServer(
+            Dictionary(uniqueKeysWithValues: (0..<count).map { ("/f\($0)", [.serve(Resource(size: Int64(10 + $0)))]) }))
+        let fixture = try await QueueFixture()
+        var ids: [TaskID] = []
+        for number in 0..<count {
+            ids.append(
+                try await fixture.add(server.url("/f\(number)")) { $0.directory = "d\(number % 3)" })
+        }
+        for id in ids { _ = try await fixture.completed(id) }
+        // Another program replaced one of the files.
+        let replaced = fixture.downloads + "/d1/f1"
+        guard unlink(replaced) == 0 else { throw SystemError("removing a file") }
+        try Resource(size: 5).write(to: replaced)
+        let outcome = try await fixture.queue.remove(ids, deletesFiles: true, by: QueueFixture.me)
+        #expect(outcome.changed == count)
+        #expect(outcome.refused.map(\.id) == [ids[1]])
+        #expect(fixture.files.filter { $0.contains("/f") } == ["d1/f1"])
+        await fixture.queue.stop()
+    }
+}
