@@ -118,7 +118,7 @@ class Bench:
     def nginx(self):
         """Returns the server, which serves `source`; started with the first call."""
         if self.server is None:
-            self.server = Nginx(self.directory("nginx"), self.source, make_certificate(self.place))
+            self.server = Nginx(self.fresh("nginx"), self.source, make_certificate(self.place))
             self.server.start()
         return self.server
 

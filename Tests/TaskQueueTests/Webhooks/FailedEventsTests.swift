@@ -6,10 +6,6 @@ import Transfer
 
 @Suite("The events that a receiver has not accepted")
 struct FailedEventsTests {
-    private struct Largest: RandomNumberGenerator {
-        mutating func next() -> UInt64 { .max }
-    }
-
     private var failed = FailedEvents(policy: RetryPolicy())
 
     private func event(_ sequence: Int64) -> TaskEvent {
@@ -17,7 +13,7 @@ struct FailedEventsTests {
     }
 
     private mutating func add(_ sequence: Int64, isProbe: Bool = false, now: Int64) {
-        var generator = Largest()
+        var generator = ConstantGenerator.largest
         failed.add(event(sequence), "m\(sequence)", isProbe: isProbe, now: now, time: now + 7, using: &generator)
     }
 

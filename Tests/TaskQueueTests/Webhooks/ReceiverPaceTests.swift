@@ -6,14 +6,6 @@ import Transfer
 
 @Suite("The pace of a receiver")
 struct ReceiverPaceTests {
-    private struct Largest: RandomNumberGenerator {
-        mutating func next() -> UInt64 { .max }
-    }
-
-    private struct Smallest: RandomNumberGenerator {
-        mutating func next() -> UInt64 { 1 << 32 }
-    }
-
     private var pace = ReceiverPace(policy: RetryPolicy())
 
     private mutating func send(
@@ -24,7 +16,7 @@ struct ReceiverPaceTests {
     }
 
     private mutating func end(_ sequence: Int64, _ outcome: WebhookOutcome, now: Int64) -> ReceiverPace.Change {
-        var generator = Largest()
+        var generator = ConstantGenerator.largest
         return pace.ended(sequence, outcome, now: now, time: now &+ 5_000, using: &generator)
     }
 
@@ -79,7 +71,7 @@ struct ReceiverPaceTests {
 
     @Test("the jitter reaches down to a millisecond")
     mutating func jitter() {
-        var generator = Smallest()
+        var generator = ConstantGenerator.smallest
         pace.begin(1)
         _ = pace.ended(1, .failed("x"), now: 7, time: 7, using: &generator)
         #expect(pace.permit(at: 7) == nil && pace.permit(at: 8) == .probe)
