@@ -40,7 +40,9 @@ actor WebhookSender {
     private var lanes: EventLanes
     private var pace = ReceiverPace(policy: policy)
     private var failed = FailedEvents(policy: policy)
-    private var generator = SystemRandomNumberGenerator()
+    /// The source of the jitter. It is not the concrete type, since ThreadSanitizer crashes at an access to a value without
+    /// storage.
+    private var generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
 
     /// The events that an earlier process held and that are still to be read, the first one last.
     private var kept: [Int64]

@@ -55,7 +55,7 @@ struct Failure: Error, Equatable {
                 "\(error); join the group that owns it, or give another socket with --socket")
         case .unusablePath: self = .usage("--socket: \(error)", field: "--socket")
         case .timedOut: self.init(.timedOut, code: .timeout, "\(error); is it stopped, or very busy?")
-        case .callTooLong: self.init(.usage, code: .tooLarge, "\(error)")
+        case .callTooLong: self.init(.usage, code: .tooLarge, "\(error); give fewer tasks in one command")
         case .malformedAnswer: self.init(.failed, code: .internal, "\(error)")
         case .unusableIdentifier, .busyIdentifier, .unusableState: self.init(.failed, code: .io, "\(error)")
         case .rpc(let answer): self.init(answer, names: names)

@@ -31,6 +31,14 @@ import Testing
         #expect(failure.code == "no-daemon")
     }
 
+    @Test("a request that is too long is answered with its length, the maximum and what to do")
+    func tooLong() {
+        let failure = Failure(ClientError.callTooLong(bytes: 2_000_000))
+        #expect(failure.status == .usage)
+        #expect(
+            failure.message == "the request has 2000000 bytes; the maximum is 1048576; give fewer tasks in one command")
+    }
+
     @Test("a rejected field is named as it was typed")
     func fields() {
         let names = FieldNames(urls: ["http://a/1"])
