@@ -14,17 +14,28 @@ struct TaskFileRemover {
 
     private let settings: QueueSettings
     private let identity: String
-    /// The directories of tasks; `nil` for one that does not exist or cannot be opened.
-    private var opened: [Key: Directory?] = [:]
-    private var touched = TouchedDirectories()
+    private let synchronize: (Directory) -> Void
+    private var opened: [Key: Directory] = [:]
+    /// The directories from which files were removed. Until they are synced, the files can reappear after a power
+    /// failure.
+    private var touched: Set<Key> = []
 
     /// The maximum number of directories that are open at once.
     private static let limit = 64
 
-    /// - Parameter identity: the identity of the state directory, which is part of the names of part files.
-    init(settings: QueueSettings, identity: String) {
+    /// Creates a remover.
+    ///
+    /// - Parameters:
+    ///   - identity: the identity of the state directory, which is part of the names of part files.
+    ///   - synchronize: syncs a directory. Errors are ignored: a disk that fails here also fails the removal of files,
+    ///     which must not prevent the removal of tasks.
+    init(
+        settings: QueueSettings, identity: String,
+        synchronize: @escaping (Directory) -> Void = { try? $0.synchronize() }
+    ) {
         self.settings = settings
         self.identity = identity
+        self.synchronize = synchronize
     }
 
     /// Removes a task's part file. A completed task may still have one, if its disk refused the removal.
@@ -66,10 +77,12 @@ struct TaskFileRemover {
         return foreign
     }
 
-    /// Syncs the directories from which files were removed, and closes all directories.
+    /// Syncs each directory from which files were removed, once, whatever the order of the tasks was.
     mutating func finish() {
-        touched.synchronize()
-        touched = TouchedDirectories()
+        for key in touched {
+            if let directory = directory(of: key) { synchronize(directory) }
+        }
+        touched.removeAll()
         opened.removeAll()
     }
 
@@ -81,12 +94,17 @@ struct TaskFileRemover {
     ) {
         guard specification.kind == .download else { return }
         let key = Key(directory: specification.directory, owner: owner)
-        if opened[key] == nil {
-            if opened.count >= Self.limit { finish() }
-            let place = try? DownloadPlace(directory: specification.directory, owner: owner, settings: settings)
-            opened[key] = .some((try? place?.existing()) ?? nil)
-        }
-        guard let directory = opened[key] ?? nil, body(directory) else { return }
-        touched.insert(directory)
+        guard let directory = directory(of: key), body(directory) else { return }
+        touched.insert(key)
+    }
+
+    /// Returns an open directory; `nil` if it does not exist or cannot be opened at present.
+    private mutating func directory(of key: Key) -> Directory? {
+        if let directory = opened[key] { return directory }
+        let place = try? DownloadPlace(directory: key.directory, owner: key.owner, settings: settings)
+        guard let directory = (try? place?.existing()) ?? nil else { return nil }
+        if opened.count >= Self.limit { opened.removeAll() }
+        opened[key] = directory
+        return directory
     }
 }

@@ -1,8 +1,10 @@
 import Glibc
+import Synchronization
 import TaskModel
 import TaskStore
 import TestSupport
 import Testing
+import Transfer
 
 @testable import TaskQueue
 
@@ -20,7 +22,7 @@ struct TaskFileRemoverTests {
         return specification
     }
 
-    @Test("parts in more directories than are opened at once are all removed, and no descriptor stays open")
+    @Test("parts in more directories than are opened at once are all removed, with one sync of each")
     func manyDirectories() async throws {
         let fixture = try await QueueFixture()
         var parts: [(id: TaskID, directory: String)] = []
@@ -35,14 +37,35 @@ struct TaskFileRemoverTests {
             try Resource(size: 10).write(to: "\(fixture.downloads)/\(directory)/\(part(id, fixture))")
             parts.append((id, directory))
         }
-        var remover = TaskFileRemover(settings: fixture.settings, identity: fixture.store.identity)
+        let synced = Mutex<[String]>([])
+        var remover = TaskFileRemover(settings: fixture.settings, identity: fixture.store.identity) { directory in
+            synced.withLock { $0.append(directory.path) }
+        }
         for (id, directory) in parts { remover.removePart(of: id, download(in: directory), owner: me) }
         remover.removePart(of: TaskID(1), download(in: "missing"), owner: me)
         let open = openDescriptors(beneath: fixture.downloads + "/")
         #expect(open > 0 && open <= 64)
         remover.finish()
+        let paths = synced.withLock { $0 }
+        #expect(paths.count == 150 && Set(paths).count == 150)
         #expect(openDescriptors(beneath: fixture.downloads + "/") == 0)
         #expect(!fixture.files.contains { $0.contains(".part") })
+        await fixture.queue.stop()
+    }
+
+    @Test("a directory that is missing for a moment is looked for again with the next task")
+    func missingForAMoment() async throws {
+        let fixture = try await QueueFixture()
+        let (first, second) = (TaskID(1), TaskID(2))
+        var remover = TaskFileRemover(settings: fixture.settings, identity: fixture.store.identity)
+        remover.removePart(of: first, download(in: "late"), owner: me)
+        guard mkdir(fixture.downloads + "/late", 0o755) == 0 else { throw SystemError("making a directory") }
+        for id in [first, second] {
+            try Resource(size: 10).write(to: "\(fixture.downloads)/late/\(part(id, fixture))")
+        }
+        remover.removePart(of: second, download(in: "late"), owner: me)
+        remover.finish()
+        #expect(fixture.parts == ["late/\(part(first, fixture))"])
         await fixture.queue.stop()
     }
 
