@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import SystemPackage
 
@@ -19,22 +20,59 @@ package final class TransferLoop: Sendable {
     private let inbox = Mutex(Inbox())
     private let wakeUp: WakeUp
 
+    /// Starts the loop. Blocks until its thread is ready.
+    ///
     /// - Parameters:
     ///   - faults: counts the faults that the watchdog finds.
     ///   - idleTimeout: the time without an exchange after which connections are closed, in milliseconds.
     /// - Throws: an error if the system has no thread or descriptor available, or libcurl cannot be initialised.
-    package init(name: String = "dld-loop", faults: LoopFaults = LoopFaults(), idleTimeout: Int64 = 60_000) throws {
+    package convenience init(
+        name: String = "dld-loop", faults: LoopFaults = LoopFaults(), idleTimeout: Int64 = 60_000
+    ) throws {
+        try self.init(name: name) { loop, wakeUp in
+            try LoopCore(loop, wakeUp: wakeUp, faults: faults, idleTimeout: idleTimeout)
+        }
+    }
+
+    /// Starts the loop with the core that `makeCore` returns. It is called on the loop's thread, so that the core never
+    /// belongs to another one.
+    init(name: String, makeCore: @escaping @Sendable (TransferLoop, WakeUp) throws -> LoopCore) throws {
         try CurlLibrary.initialise()
         wakeUp = try WakeUp(counting: false)
+        let start = Start()
         // Delegates, validators and handlers run on this thread too, so it has a large stack.
         let started = SystemThread.start(name: name, stack: SystemThread.largeStack) { [self] in
-            // The core is created on its own thread, so that it never belongs to another one.
-            guard let core = try? LoopCore(self, wakeUp: wakeUp, faults: faults, idleTimeout: idleTimeout) else {
-                return fail()
+            let core: LoopCore
+            do {
+                core = try makeCore(self, wakeUp)
+            } catch {
+                return start.end(error)
             }
+            start.end(nil)
             core.run { self.drainInbox(into: &$0) }
         }
         guard started else { throw Errno.resourceTemporarilyUnavailable }
+        // Work that is posted to a loop without a core would never run.
+        if let error = start.wait() { throw error }
+    }
+
+    /// The start of a loop's thread.
+    private final class Start: Sendable {
+        private let ended = DispatchSemaphore(value: 0)
+        private let error = Mutex<(any Error)?>(nil)
+
+        func end(_ error: (any Error)?) {
+            self.error.withLock { $0 = error }
+            ended.signal()
+        }
+
+        /// Blocks until the thread is ready.
+        ///
+        /// - Returns: the error if it cannot run.
+        func wait() -> (any Error)? {
+            ended.wait()
+            return error.withLock { $0 }
+        }
     }
 
     /// Runs `work` on the loop's thread soon, in the order of the posts.
@@ -65,9 +103,5 @@ package final class TransferLoop: Sendable {
             swap(&inbox.work, &work)
             return inbox.stopped
         }
-    }
-
-    private func fail() {
-        inbox.withLock { $0.stopped = true }
     }
 }

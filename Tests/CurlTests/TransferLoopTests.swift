@@ -22,6 +22,14 @@ struct TransferLoopTests {
         }
     }
 
+    @Test("a loop whose thread cannot run is an error, so that no work is posted to it")
+    func noCore() {
+        struct NoDescriptor: Error {}
+        #expect(throws: NoDescriptor.self) {
+            try TransferLoop(name: "test-no-core") { _, _ in throw NoDescriptor() }
+        }
+    }
+
     @Test("posts from many threads all run")
     func manyPosters() async throws {
         let loop = try TransferLoop(name: "test-posters")
