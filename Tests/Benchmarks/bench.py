@@ -1,5 +1,6 @@
 """What all rows share: the place to work in, the server, the daemons, the helpers in C, and their removal."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -86,6 +87,10 @@ class Bench:
         self._count += 1
         # The file system derives the block group from the name.
         return self.directory("runs", f"{name}-{self._count}-{secrets.token_hex(3)}")
+
+    def recording(self, pid):
+        """Returns a context that samples a process, where rows are profiled."""
+        return self.profiler.record(pid) if self.profiler else contextlib.nullcontext()
 
     def memory(self):
         """Returns an empty directory in memory, for files that come faster than a disk takes them."""

@@ -42,10 +42,7 @@ class Ours:
         """Does the work once; returns its figures, with all threads of the daemon."""
         self.daemon.forget_peak()
         spent = self.daemon.processor()
-        if bench.profiler:
-            with bench.profiler.record(self.daemon.child.pid):
-                outcome = bench.run(self.command(directory))
-        else:
+        with bench.recording(self.daemon.child.pid):
             outcome = bench.run(self.command(directory))
         return {
             "seconds": outcome.seconds, "processor": outcome.processor + self.daemon.processor() - spent,

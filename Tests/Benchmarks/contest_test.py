@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of a contest, with sides that only write a file."""
 
+import contextlib
 import pathlib
 import tempfile
 import types
@@ -17,8 +18,11 @@ class FakeBench:
 
     def __init__(self, place):
         self.place, self.count = pathlib.Path(place), 0
-        self.settings, self.with_calls, self.profiler = types.SimpleNamespace(runs=3), True, None
+        self.settings, self.with_calls = types.SimpleNamespace(runs=3), True
         self.rests = 0
+
+    def recording(self, _):
+        return contextlib.nullcontext()
 
     def fresh(self, name):
         self.count += 1

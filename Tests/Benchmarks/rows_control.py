@@ -63,7 +63,8 @@ def _through_daemon(bench, count, first, span):
     count = _most_active(daemon, count)
     _wait_for_bytes(bench, daemon, count)
     spent, latencies, begin = daemon.processor(), [], time.monotonic()
-    time.sleep(span)
+    with bench.recording(daemon.child.pid):
+        time.sleep(span)
     used = daemon.processor() - spent
     seconds = time.monotonic() - begin
     memory = daemon.kib("RssAnon")
