@@ -95,11 +95,8 @@ extension TaskQueue {
     /// The maximum number of tasks processed at once, in one commit where the tasks are small.
     static let partSize = 5_000
 
-    /// The maximum number of records that are read at once.
-    private static let recordsAtOnce = 128
-
-    static func parts(of ids: [TaskID], size: Int = partSize) -> [[TaskID]] {
-        stride(from: 0, to: ids.count, by: size).map { Array(ids[$0..<min($0 + size, ids.count)]) }
+    static func parts(of ids: [TaskID]) -> [[TaskID]] {
+        stride(from: 0, to: ids.count, by: partSize).map { Array(ids[$0..<min($0 + partSize, ids.count)]) }
     }
 
     func eachPart(
@@ -208,12 +205,10 @@ extension TaskQueue {
             var remover = TaskFileRemover(settings: settings, identity: store.identity)
             // The files are removed and the removal synced before the records are removed. A part file without a task
             // would stay for ever; a task without a part file merely restarts from the beginning.
-            for part in Self.parts(of: ids, size: Self.recordsAtOnce) {
-                for record in try store.records(part, owner: caller.scope) {
-                    remover.removePart(of: record)
-                    guard deletesFiles, let path = remover.removeFile(of: record) else { continue }
-                    foreign.append(.init(id: record.id, reason: .foreignFile(path: path)))
-                }
+            try store.forEachRecord(of: ids, owner: caller.scope) { record in
+                remover.removePart(of: record)
+                guard deletesFiles, let path = remover.removeFile(of: record) else { return }
+                foreign.append(.init(id: record.id, reason: .foreignFile(path: path)))
             }
             remover.finish()
             let removed = try await store.remove(

@@ -132,6 +132,9 @@ final class QueueFixture: Sendable {
     /// The sorted names in the download directory.
     var files: [String] { TemporaryDirectory.names(beneath: downloads).sorted() }
 
+    /// Returns the name of a task's part file.
+    func partName(of id: TaskID) -> String { RequestMaker.partName(id, identity: store.identity) }
+
     var parts: [String] { files.filter { $0.hasSuffix(".part") } }
 }
 

@@ -41,31 +41,29 @@ struct PartRelocation {
         var begun = Begun()
         var places = Places(settings: settings, detachedPlaces: detachedPlaces)
         var candidates: [Candidate] = []
-        for id in ids {
-            guard let record = try store.record(id, owner: nil), record.specification.kind == .download else {
-                continue
-            }
+        try store.forEachRecord(of: ids, owner: nil) { record in
+            guard record.specification.kind == .download else { return }
             let asked: String?
             do throws(FieldError) {
                 asked = try DownloadPlace.settled(directory, isShared: false, owner: record.owner, settings: settings)
             } catch {
-                begun.refused[id] = error
-                continue
+                begun.refused[record.id] = error
+                return
             }
-            if record.specification.directory == asked { continue }
+            if record.specification.directory == asked { return }
             let user =
                 record.owner == caller.uid
                 ? caller.identity : UserIdentity(uid: record.owner, groups: AccountNames.groups(of: record.owner))
             do throws(TransferError) {
                 guard let from = try places.existing(record.specification.directory, of: record.owner),
-                    from.contains(name(of: id))
-                else { continue }
+                    from.contains(name(of: record.id))
+                else { return }
                 let to = try places.made(asked, of: record.owner, for: user)
                 if from.inode != to.inode {
                     candidates.append(Candidate(record: record, directory: asked, from: from, to: to))
                 }
             } catch {
-                begun.refused[id] = Self.refusal(of: record, error)
+                begun.refused[record.id] = Self.refusal(of: record, error)
             }
         }
         begun.moves = candidates.map {
@@ -96,8 +94,8 @@ struct PartRelocation {
         var places = Places(settings: settings, detachedPlaces: detachedPlaces)
         let earlierNames = EarlierNames()
         var refused: [TaskID: FieldError] = [:]
-        for id in ids {
-            guard let record = try store.record(id, owner: nil), record.specification.kind == .download,
+        try store.forEachRecord(of: ids, owner: nil) { record in
+            guard record.specification.kind == .download,
                 record.lifecycle.state != .completed,
                 record.id <= store.newestTaskAtOpening || record.attempts > 0 || record.startedAt != nil,
                 let name = record.path.map(FileName.last),
@@ -106,8 +104,8 @@ struct PartRelocation {
                 let file = RequestMaker.published(
                     [name], by: RequestMaker.owner(of: record, identity: store.identity), in: directory,
                     record.specification.onConflict ?? settings.onConflict, earlierNames)
-            else { continue }
-            refused[id] = FieldError(
+            else { return }
+            refused[record.id] = FieldError(
                 field: field,
                 message: "cannot be changed any more: \(directory.path(of: file.name)) is finished, and the task "
                     + "completes when it runs next")

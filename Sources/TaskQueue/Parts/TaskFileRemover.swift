@@ -6,19 +6,13 @@ import Transfer
 ///
 /// Tasks that are removed together usually have few directories. Each is therefore opened once for many tasks.
 struct TaskFileRemover {
-    /// The options that determine a task's directory.
-    private struct Key: Hashable {
-        var directory: String?
-        var owner: UInt32
-    }
-
     private let settings: QueueSettings
     private let identity: String
     private let synchronize: (Directory) -> Void
-    private var opened: [Key: Directory] = [:]
+    private var opened: [PartPlace: Directory] = [:]
     /// The directories from which files were removed. Until they are synced, the files can reappear after a power
     /// failure.
-    private var touched: Set<Key> = []
+    private var touched: Set<PartPlace> = []
 
     /// The maximum number of directories that are open at once.
     private static let limit = 64
@@ -79,8 +73,8 @@ struct TaskFileRemover {
 
     /// Syncs each directory from which files were removed, once, whatever the order of the tasks was.
     mutating func finish() {
-        for key in touched {
-            if let directory = directory(of: key) { synchronize(directory) }
+        for place in touched {
+            if let directory = directory(at: place) { synchronize(directory) }
         }
         touched.removeAll()
         opened.removeAll()
@@ -93,18 +87,18 @@ struct TaskFileRemover {
         from specification: TaskSpecification, owner: UInt32, _ body: (Directory) -> Bool
     ) {
         guard specification.kind == .download else { return }
-        let key = Key(directory: specification.directory, owner: owner)
-        guard let directory = directory(of: key), body(directory) else { return }
-        touched.insert(key)
+        let place = PartPlace(directory: specification.directory, owner: owner)
+        guard let directory = directory(at: place), body(directory) else { return }
+        touched.insert(place)
     }
 
     /// Returns an open directory; `nil` if it does not exist or cannot be opened at present.
-    private mutating func directory(of key: Key) -> Directory? {
-        if let directory = opened[key] { return directory }
-        let place = try? DownloadPlace(directory: key.directory, owner: key.owner, settings: settings)
-        guard let directory = (try? place?.existing()) ?? nil else { return nil }
+    private mutating func directory(at place: PartPlace) -> Directory? {
+        if let directory = opened[place] { return directory }
+        let resolved = try? DownloadPlace(directory: place.directory, owner: place.owner, settings: settings)
+        guard let directory = (try? resolved?.existing()) ?? nil else { return nil }
         if opened.count >= Self.limit { opened.removeAll() }
-        opened[key] = directory
+        opened[place] = directory
         return directory
     }
 }

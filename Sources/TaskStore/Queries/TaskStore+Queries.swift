@@ -36,13 +36,23 @@ extension TaskStore {
         try read { try $0.record(id, owner: owner) }
     }
 
-    /// Returns the records of tasks in the order of `ids`, without those that do not exist or are another user's.
+    /// The maximum number of records that ``forEachRecord(of:owner:_:)`` has in memory.
+    private static let recordsAtOnce = 128
+
+    /// Calls `body` with the records of tasks in the order of `ids`, without those that do not exist or belong to another
+    /// user. No transaction is open during a call.
     ///
     /// - Parameters:
-    ///   - ids: a few hundred tasks at most, since all their records are in memory at once.
-    ///   - owner: the user whose tasks are returned; `nil` for all users.
-    package func records(_ ids: [TaskID], owner: UInt32?) throws(StoreError) -> [TaskRecord] {
-        try read { database in try ids.compactMap { try database.record($0, owner: owner) } }
+    ///   - ids: any number of tasks; a few records are read at once.
+    ///   - owner: the user whose tasks are read; `nil` for all users.
+    package func forEachRecord(
+        of ids: [TaskID], owner: UInt32?, _ body: (TaskRecord) -> Void
+    ) throws(StoreError) {
+        for start in stride(from: 0, to: ids.count, by: Self.recordsAtOnce) {
+            let part = ids[start..<min(start + Self.recordsAtOnce, ids.count)]
+            let records = try read { database in try part.compactMap { try database.record($0, owner: owner) } }
+            records.forEach(body)
+        }
     }
 
     /// Returns a page of records as stored; running tasks have the state `queued` in them.

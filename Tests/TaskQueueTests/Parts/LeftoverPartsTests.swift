@@ -15,10 +15,6 @@ struct LeftoverPartsTests {
         try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
     }
 
-    private func name(_ id: TaskID, _ fixture: QueueFixture) -> String {
-        RequestMaker.partName(id, identity: fixture.store.identity)
-    }
-
     @Test("a task that is skipped after a stop leaves no part")
     func skip() async throws {
         let (server, fixture) = (try self.server(), try await QueueFixture())
@@ -28,7 +24,7 @@ struct LeftoverPartsTests {
         }
         try await fixture.running(id, bytes: 500_000)
         _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
-        #expect(fixture.parts == [name(id, fixture)])
+        #expect(fixture.parts == [fixture.partName(of: id)])
         try Resource(size: 10).write(to: fixture.downloads + "/x")
         _ = try await fixture.queue.apply(.resume, to: [id], by: QueueFixture.me)
         _ = try await fixture.completed(id)
@@ -42,7 +38,7 @@ struct LeftoverPartsTests {
         let id = try await fixture.add(server.url("/a"))
         _ = try await fixture.completed(id)
         await fixture.queue.leftoverParts.stop()
-        try Resource(size: 10).write(to: fixture.downloads + "/" + name(id, fixture))
+        try Resource(size: 10).write(to: fixture.downloads + "/" + fixture.partName(of: id))
         _ = try await fixture.queue.remove([id], deletesFiles: false, by: QueueFixture.me)
         #expect(fixture.files == ["a"])
     }
@@ -64,13 +60,13 @@ struct LeftoverPartsTests {
         _ = try await fixture.queue.remove(gone, deletesFiles: false, by: QueueFixture.me)
         await fixture.queue.stop()
         guard mkdir(fixture.downloads + "/sub", 0o755) == 0 else { throw SystemError("making a directory") }
-        let left = [name(gone[0], fixture), "sub/" + name(gone[1], fixture)]
-        let others = [".dld-ffffffff-\(gone[0]).part", name(TaskID(999), fixture), "sub/notes.part"]
+        let left = [fixture.partName(of: gone[0]), "sub/" + fixture.partName(of: gone[1])]
+        let others = [".dld-ffffffff-\(gone[0]).part", fixture.partName(of: TaskID(999)), "sub/notes.part"]
         for file in left + others { try Resource(size: 10).write(to: fixture.downloads + "/" + file) }
-        let (link, target) = (name(gone[2], fixture), fixture.directory.file("target"))
+        let (link, target) = (fixture.partName(of: gone[2]), fixture.directory.file("target"))
         try Resource(size: 10).write(to: target)
         guard symlink(target, fixture.downloads + "/" + link) == 0,
-            mkfifo(fixture.downloads + "/sub/" + name(gone[2], fixture), 0o600) == 0
+            mkfifo(fixture.downloads + "/sub/" + fixture.partName(of: gone[2]), 0o600) == 0
         else { throw SystemError("making others' files") }
         try fixture.store.close()
         let store = try TaskStore(directory: fixture.directory.file("state"))
@@ -78,7 +74,7 @@ struct LeftoverPartsTests {
         await next.start()
         try await eventually(that: "what is left is removed") { left.allSatisfy { !fixture.files.contains($0) } }
         let names = fixture.files
-        for file in others + [link, "sub/" + name(gone[2], fixture), name(paused, fixture)] {
+        for file in others + [link, "sub/" + fixture.partName(of: gone[2]), fixture.partName(of: paused)] {
             #expect(names.contains(file), "\(file)")
         }
         #expect(access(target, F_OK) == 0)
@@ -93,7 +89,7 @@ struct LeftoverPartsTests {
         let fixture = try await QueueFixture(clock: manual.clock)
         let ids = [try await fixture.add(server.url("/a")), try await fixture.add(server.url("/a"))]
         for id in ids { _ = try await fixture.completed(id) }
-        let left = fixture.downloads + "/" + name(ids[0], fixture)
+        let left = fixture.downloads + "/" + fixture.partName(of: ids[0])
         for _ in 0..<2 {
             try Resource(size: 10).write(to: left)
             await fixture.queue.leftoverParts.enqueue([PartPlace(directory: nil, owner: QueueFixture.me.uid)])

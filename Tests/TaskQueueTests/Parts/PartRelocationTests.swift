@@ -60,7 +60,7 @@ struct PartRelocationTests {
         let server = try server()
         let fixture = try await QueueFixture()
         let id = try await paused(fixture, server)
-        let part = RequestMaker.partName(id, identity: fixture.store.identity)
+        let part = fixture.partName(of: id)
         _ = try await update(id, fixture) { $0.directory = .set("isos") }
         #expect(parts(fixture) == ["isos/" + part])
         _ = try await update(id, fixture) { $0.directory = .takeBack }
@@ -110,7 +110,7 @@ struct PartRelocationTests {
         let fixture = try await QueueFixture()
         let id = try await paused(fixture, server)
         await fixture.queue.stop()
-        let part = RequestMaker.partName(id, identity: fixture.store.identity)
+        let part = fixture.partName(of: id)
         try await fixture.store.record([PartMove(id: id, directories: [nil, "isos"])])
         if death != .beforeMove {
             // The directory is created in the same way as by the daemon.
@@ -145,8 +145,8 @@ struct PartRelocationTests {
         let id = try await paused(fixture, server)
         await fixture.queue.stop()
         let (part, gone) = (
-            RequestMaker.partName(id, identity: fixture.store.identity),
-            RequestMaker.partName(TaskID(99), identity: fixture.store.identity)
+            fixture.partName(of: id),
+            fixture.partName(of: TaskID(99))
         )
         _ = try fixture.directory.makeDirectory("downloads/isos")
         _ = try fixture.directory.write("old", to: "downloads/isos/" + part)
@@ -213,7 +213,7 @@ struct PartRelocationTests {
         for id in left {
             let path = try #require(try await fixture.status(id).path)
             let directory = FileName.directory(of: path).dropFirst(fixture.downloads.utf8.count + 1)
-            expected.append(directory + RequestMaker.partName(id, identity: fixture.store.identity))
+            expected.append(directory + fixture.partName(of: id))
         }
         #expect(parts(fixture) == expected.sorted())
         #expect(try fixture.store.partMoves() == [])

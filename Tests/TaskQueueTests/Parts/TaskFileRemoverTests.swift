@@ -12,10 +12,6 @@ import Transfer
 struct TaskFileRemoverTests {
     private let me = QueueFixture.me.uid
 
-    private func part(_ id: TaskID, _ fixture: QueueFixture) -> String {
-        RequestMaker.partName(id, identity: fixture.store.identity)
-    }
-
     private func download(in directory: String?) -> TaskSpecification {
         var specification = TaskSpecification(url: "http://127.0.0.1:9/a")
         specification.directory = directory
@@ -34,7 +30,7 @@ struct TaskFileRemoverTests {
                 }
             }
             let id = TaskID(Int64(number) + 1)
-            try Resource(size: 10).write(to: "\(fixture.downloads)/\(directory)/\(part(id, fixture))")
+            try Resource(size: 10).write(to: "\(fixture.downloads)/\(directory)/\(fixture.partName(of: id))")
             parts.append((id, directory))
         }
         let synced = Mutex<[String]>([])
@@ -61,11 +57,11 @@ struct TaskFileRemoverTests {
         remover.removePart(of: first, download(in: "late"), owner: me)
         guard mkdir(fixture.downloads + "/late", 0o755) == 0 else { throw SystemError("making a directory") }
         for id in [first, second] {
-            try Resource(size: 10).write(to: "\(fixture.downloads)/late/\(part(id, fixture))")
+            try Resource(size: 10).write(to: "\(fixture.downloads)/late/\(fixture.partName(of: id))")
         }
         remover.removePart(of: second, download(in: "late"), owner: me)
         remover.finish()
-        #expect(fixture.parts == ["late/\(part(first, fixture))"])
+        #expect(fixture.parts == ["late/\(fixture.partName(of: first))"])
         await fixture.queue.stop()
     }
 

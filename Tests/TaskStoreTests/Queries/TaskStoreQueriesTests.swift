@@ -113,6 +113,19 @@ struct TaskStoreQueriesTests {
         #expect(try fixture.store.record(TaskID(99), owner: nil) == nil)
     }
 
+    @Test("records of more tasks than are read at once come in the order asked, and none of another user")
+    func manyRecords() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.store.add((0..<300).map { .sample(owner: $0 % 2 == 0 ? 1 : 2) }, now: 1).map(\.id)
+        let asked = [TaskID(999)] + ids.reversed()
+        var all: [TaskID] = []
+        try fixture.store.forEachRecord(of: asked, owner: nil) { all.append($0.id) }
+        #expect(all == ids.reversed())
+        var own: [TaskID] = []
+        try fixture.store.forEachRecord(of: asked, owner: 1) { own.append($0.id) }
+        #expect(own == ids.enumerated().filter { $0.offset % 2 == 0 }.map(\.element).reversed())
+    }
+
     @Test("counts by state, and by batch and state, for everyone or one owner")
     func counts() async throws {
         let fixture = try StoreFixture()
