@@ -19,7 +19,7 @@ package final class LoopCore {
     private var nextID = 0
     /// The time of the latest wake-up, read once for each. The hot path uses it as the current time.
     package var now: MonotonicTime { clock.now }
-    let clock = LoopClock()
+    package let clock = LoopClock()
 
     var deadlines = LoopDeadlines()
     private var timers = TimerQueue()

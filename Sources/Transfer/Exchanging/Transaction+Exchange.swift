@@ -52,6 +52,8 @@ extension Transaction: ExchangeHandler {
         case .pause: return .paused
         case .refuse: return .refused
         }
+        // One load of the unowned reference, which counts references, serves both calls.
+        let client = client
         exchange?.activity.isWaitingToSend = client.isWaitingToSend
         if mustPauseForRate(&incoming, toPass: bytes.count) { return pauseResponse() }
         switch client.didReceiveBody(bytes, of: self) {

@@ -20,7 +20,7 @@ extension Transaction {
 
     /// Returns whether a rate limit is exhausted. If so, the transfer is paused until the bytes may pass.
     func mustPauseForRate(_ gate: inout RateLimitGate?, toPass bytes: Int) -> Bool {
-        guard let wait = gate?.wait(toPass: bytes, now: core.now), wait > 0 else { return false }
+        guard let wait = gate?.wait(toPass: bytes, now: clock.now), wait > 0 else { return false }
         rest(wait)
         return true
     }

@@ -22,9 +22,12 @@ final class Transaction {
         var stubbed: StubbedExchange?
     }
 
-    private(set) unowned var client: any TransactionClient
+    // Read for each chunk of a body.
+    @exclusivity(unchecked) private(set) unowned var client: any TransactionClient
     private(set) var task: any LoopTask
     unowned let core: LoopCore
+    /// The loop's time, which each chunk of a body needs.
+    let clock: LoopClock
     let session: any TaskSession
     let launcher: ExchangeLauncher
 
@@ -47,8 +50,9 @@ final class Transaction {
 
     /// The rate limit of the request itself.
     let limits: ByteLimits
-    var incoming: RateLimitGate?
-    var outgoing: RateLimitGate?
+    // Used for each chunk of a body. No method of a gate calls code that leads back to the same gate.
+    @exclusivity(unchecked) var incoming: RateLimitGate?
+    @exclusivity(unchecked) var outgoing: RateLimitGate?
     /// The timer that ends a pause for the rate limits.
     var timer: Int?
 
@@ -61,6 +65,7 @@ final class Transaction {
         self.task = task
         self.client = client
         self.core = core
+        clock = core.clock
         number = 0
         session = task.session
         machine = TransactionStateMachine(
@@ -77,6 +82,7 @@ final class Transaction {
         task = other.task
         self.client = client
         core = other.core
+        clock = other.clock
         self.number = number
         session = other.session
         self.machine = machine

@@ -6,7 +6,8 @@ import Curl
 final class ByteLimits {
     /// The source of the rate, which may change at any time.
     var core: TaskCore
-    private var bucket: TokenBucket?
+    // Used for each chunk of a body. The methods of a bucket only change the value itself.
+    @exclusivity(unchecked) private var bucket: TokenBucket?
     /// The request's place at the rate limits that it shares with other requests.
     let line = SharedTurn()
 
@@ -37,6 +38,9 @@ final class ByteLimits {
         follow(now)
         return bucket?.isExhausted(now: now) ?? false
     }
+
+    /// Forgets what was taken, because there is no limit.
+    func lift() { bucket = nil }
 
     func give(back bytes: Int) { bucket?.give(back: bytes) }
 

@@ -61,8 +61,14 @@ struct RateLimitGate {
     mutating func wait(toPass bytes: Int, now: MonotonicTime) -> Int64 {
         guard bytes > counted else { return 0 }
         // The call also updates the host's limiters.
-        let quantum = quantum()
-        let more = max(bytes - counted, quantum)
+        let rate = rate()
+        // Without a limit nothing is deducted. Bytes that were deducted before may still wait in the queue.
+        if rate == nil, counted == 0 {
+            limits.lift()
+            (ownTicket, hostTicket, sessionTicket) = (nil, nil, nil)
+            return 0
+        }
+        let more = max(bytes - counted, rate.map { quantum(at: $0) } ?? 0)
         counted += more
         let own = limits.consume(more, now: now)
         ownTicket = own.ticket
@@ -109,9 +115,8 @@ struct RateLimitGate {
     /// Returns the minimum number of bytes to deduct in one turn (the quantum of deficit round robin; Shreedhar and
     /// Varghese, 1995). It is the number of bytes that the rate permits in `quantumTime`, but at most what the request
     /// has passed so far, so that a small file hardly waits for bytes that it does not need.
-    private mutating func quantum() -> Int {
-        guard let rate = rate() else { return 0 }
-        return Int(clamping: min(limits.line.passed, min(rate, Self.largestRate) * Self.quantumTime / 1_000))
+    private func quantum(at rate: Int64) -> Int {
+        Int(clamping: min(limits.line.passed, min(rate, Self.largestRate) * Self.quantumTime / 1_000))
     }
 
     /// The duration of a turn in milliseconds. It exceeds ``TokenBucket/slack`` and the time that a connection needs to

@@ -7,7 +7,8 @@ import DequeModule
 /// the loop's thread only.
 final class SharedTurn {
     /// The number of bytes that have passed on all connections of the request.
-    var passed: Int64 = 0
+    // Changed for each chunk of a body.
+    @exclusivity(unchecked) var passed: Int64 = 0
     private var lastID = 0
     /// The connection that holds the position.
     private var holder: Int?

@@ -10,14 +10,18 @@ import Glibc
 final class BodyWriter {
     let file: DownloadFile
     private let core: LoopCore
+    private let clock: LoopClock
 
     /// The version stated by the current response. It becomes the version of the part file once the overlapping bytes
     /// have been compared.
     private var claimed: ResourceVersion?
+    // The properties marked below are used for each chunk of a body. No access to one of them calls code that leads back
+    // to the writer.
+
     /// The file offset of the next body byte.
-    private(set) var position: Int64 = 0
+    @exclusivity(unchecked) private(set) var position: Int64 = 0
     /// The end offset of the existing bytes; body bytes before it are compared instead of written.
-    private var overlapEnd: Int64 = 0
+    @exclusivity(unchecked) private var overlapEnd: Int64 = 0
 
     /// The number of exchanges on a loop above which a body is assumed to arrive slowly until it proves fast.
     private static let crowd = 128
@@ -28,9 +32,9 @@ final class BodyWriter {
     private static let worthWriting = 1_024
 
     /// The buffered bytes, unless ``block`` is in use.
-    private var buffer: BodyBuffer
+    @exclusivity(unchecked) private var buffer: BodyBuffer
     /// The buffered bytes of a fast body.
-    private var block: BlockBuffer
+    @exclusivity(unchecked) private var block: BlockBuffer
     /// The number of buffered bytes that are not yet written.
     var pending: Int { block.isInUse ? block.count : buffer.count }
     private var run: PartFile.WriteRun?
@@ -38,6 +42,7 @@ final class BodyWriter {
     init(file: DownloadFile) {
         self.file = file
         core = file.core
+        clock = core.clock
         buffer = BodyBuffer(pool: core.buffers)
         block = BlockBuffer(pool: core.blocks)
     }
@@ -70,7 +75,8 @@ final class BodyWriter {
             rest = try compare(rest)
             adoptVersion()
         }
-        if core.exchangeCount > Self.multitude, pending == 0, rest.count >= Self.worthWriting, !block.isInUse,
+        let exchanges = core.exchangeCount
+        if exchanges > Self.multitude, pending == 0, rest.count >= Self.worthWriting, !block.isInUse,
             !fitsIntoBuffer, !file.usesBlockWriter()
         {
             return try write(rest)
@@ -78,8 +84,8 @@ final class BodyWriter {
         while !rest.isEmpty {
             let taken =
                 block.isInUse
-                ? block.append(rest, at: position, now: core.now)
-                : buffer.append(rest, now: core.now, isCrowded: core.exchangeCount > Self.crowd)
+                ? block.append(rest, at: position, now: clock.now)
+                : buffer.append(rest, now: clock.now, isCrowded: exchanges > Self.crowd)
             position += Int64(taken)
             rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
             if taken == 0 {
@@ -156,10 +162,10 @@ final class BodyWriter {
             guard let memory = block.detachMemory() else { return }
             try file.hand(memory, count, to: run, at: position - Int64(count))
         } else if file.usesBlockWriter() {
-            guard let memory = buffer.detachMemory(now: core.now) else { return }
+            guard let memory = buffer.detachMemory(now: clock.now) else { return }
             try file.hand(memory, count, to: run, at: position - Int64(count))
         } else {
-            defer { buffer.didWrite(now: core.now) }
+            defer { buffer.didWrite(now: clock.now) }
             try file.write(buffer.bytes, to: run)
         }
     }

@@ -18,7 +18,8 @@ final class DownloadFile {
         didSet { disk = part.map { session.resources.disk(of: $0) } }
     }
     /// The byte ranges that the part holds, and their version.
-    private(set) var contents = PartContents()
+    // Read for each chunk of a body. Its methods only change the value itself.
+    @exclusivity(unchecked) private(set) var contents = PartContents()
     var version: ResourceVersion { contents.version }
     /// Whether the bytes were decoded on arrival. Read for each chunk, so the access copies nothing.
     var isDecoded: Bool { contents.version.isDecoded }

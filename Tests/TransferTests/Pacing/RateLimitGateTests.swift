@@ -80,4 +80,24 @@ struct RateLimitGateTests {
         }
         #expect(passed > 3 << 20, "\(passed)")
     }
+
+    @Test("what was deducted under a rate that was lifted does not count under the next one")
+    func liftedRate() throws {
+        let session = try Session()
+        defer { session.invalidateAndCancel() }
+        var request = TransferRequest(url: "http://127.0.0.1/")
+        request.maximumRate = 1_000
+        let task = session.dataTask(with: request)
+        var turn = RateLimitGate(
+            .download, at: (scheme: "http", host: "127.0.0.1", port: 80), limits: ByteLimits(task.core),
+            session: session)
+        let now = MonotonicTime.now()
+        #expect(turn.wait(toPass: 1_000_000, now: now) > 900_000)
+        turn.pass(1_000_000)
+        task.core.maximumRate = nil
+        #expect(turn.wait(toPass: 1_000_000, now: now) == 0)
+        turn.pass(1_000_000)
+        task.core.maximumRate = 1_000
+        #expect(turn.wait(toPass: 1_000, now: now) < 2_000)
+    }
 }

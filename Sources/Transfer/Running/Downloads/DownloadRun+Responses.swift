@@ -149,7 +149,6 @@ extension DownloadRun: TransactionClient {
         if let reason = writer.pause { return .paused(reason) }
         do throws(TransferError) {
             if connection.validatesFirstByte { try validateFirstByte(on: connection) }
-            if let undecided = connection.undecided { try place(undecided, total: nil, on: connection) }
             switch machine.bytesReceived(
                 bytes.count, on: connection.number, at: writer.position, isDecoding: connection.decoder != nil)
             {
@@ -188,6 +187,7 @@ extension DownloadRun: TransactionClient {
         if let head = task.response, let error = session.callbacks.task(task, validate: head, isEmpty: false) {
             throw error
         }
+        if let undecided = connection.undecided { try place(undecided, total: nil, on: connection) }
     }
 
     private func checkSize(_ connection: DownloadConnection) throws(TransferError) {

@@ -9,9 +9,10 @@ final class DownloadRun: FileRun {
     unowned let core: LoopCore
     let file: DownloadFile
     let session: any TaskSession
-    var machine: DownloadStateMachine
+    // Used for each chunk of a body. The state machine calls no code outside itself.
+    @exclusivity(unchecked) var machine: DownloadStateMachine
     /// The exchanges, one for each connection of the state machine.
-    var connections: [DownloadConnection] = []
+    @exclusivity(unchecked) var connections: [DownloadConnection] = []
     var destination: FileDestination?
     var borrowed: BorrowedConnections
     var timers = DownloadTimers()
