@@ -47,7 +47,8 @@ extension Transaction {
         resume(.rate)
     }
 
-    /// Ends the pause at the loop's next turn, after another connection of the request has left the shared limits.
+    /// Ends the pause at the loop's next turn, after another connection of the request has left the shared limits or has
+    /// given back bytes.
     private func endRatePauseSoon() {
         guard let timer else { return }
         core.cancelTimer(timer)

@@ -8,6 +8,8 @@ final class ByteLimits {
     var core: TaskCore
     // Used for each chunk of a body. The methods of a bucket only change the value itself.
     @exclusivity(unchecked) private var bucket: TokenBucket?
+    /// The connections that have waited for the limit, and the closures that wake them up.
+    private var observers: [Int: () -> Void] = [:]
     /// The request's place at the rate limits that it shares with other requests.
     let line = SharedTurn()
 
@@ -42,7 +44,15 @@ final class ByteLimits {
     /// Forgets what was taken, because there is no limit.
     func lift() { bucket = nil }
 
-    func give(back bytes: Int) { bucket?.give(back: bytes) }
+    /// Adds a closure that is called when bytes are given back, after which a wait may be shorter.
+    func observe(_ id: Int, wake: @escaping () -> Void) { observers[id] = wake }
+
+    func stopObserving(_ id: Int) { observers[id] = nil }
+
+    func give(back bytes: Int) {
+        bucket?.give(back: bytes)
+        for wake in observers.values { wake() }
+    }
 
     private func follow(_ now: MonotonicTime) {
         guard let rate else { return bucket = nil }

@@ -24,8 +24,10 @@ struct RateLimitGate {
     private var deferred = 0
     /// The connection's identifier in the request's ``SharedTurn``.
     private let id: Int
-    /// Creates the closure that is called when the connection may use the shared limits. Most connections need none.
+    /// Creates the closure that is called when a wait may have become shorter. Most connections need none.
     private let makeWake: () -> () -> Void
+    /// Whether the connection is woken up when others give back bytes to the request's own limit.
+    private var isObserving = false
     private var ownTicket: TokenBucket.Ticket?
     private var hostTicket: TokenBucket.Ticket?
     private var sessionTicket: TokenBucket.Ticket?
@@ -72,6 +74,10 @@ struct RateLimitGate {
         counted += more
         let own = limits.consume(more, now: now)
         ownTicket = own.ticket
+        if own.wait > 0, !isObserving {
+            isObserving = true
+            limits.observe(id, wake: makeWake())
+        }
         return max(own.wait, consumeShared(more, now: now))
     }
 
@@ -127,6 +133,8 @@ struct RateLimitGate {
 
     /// Returns the deducted bytes to the limits, because they will not pass.
     mutating func giveBack() {
+        if isObserving { limits.stopObserving(id) }
+        isObserving = false
         guard counted > 0 else { return }
         limits.give(back: counted)
         limiter.give(back: counted - deferred)

@@ -15,13 +15,14 @@ struct RateLimitGateTests {
         /// The time at which the waiting piece may pass; `nil` if none waits.
         var due: MonotonicTime?
 
-        /// Passes pieces until one has to wait.
-        mutating func receive(at now: MonotonicTime) {
+        /// Passes pieces until one has to wait, or until `limit` bytes have passed.
+        mutating func receive(upTo limit: Int = .max, at now: MonotonicTime) {
             if let due, due > now { return }
             var wait = due == nil ? turn.wait(toPass: piece, now: now) : turn.wait(now: now)
             while wait == 0 {
                 turn.pass(piece)
                 passed += piece
+                if passed >= limit { return }
                 wait = turn.wait(toPass: piece, now: now)
             }
             due = now.advanced(milliseconds: wait)
@@ -79,6 +80,42 @@ struct RateLimitGateTests {
             #expect(wait < 1_000)
         }
         #expect(passed > 3 << 20, "\(passed)")
+    }
+
+    /// The connections that were woken up because they may pass earlier.
+    private final class Woken {
+        var indices: Set<Int> = []
+    }
+
+    @Test("the connections of a request take no longer together than its own rate implies", arguments: [1, 4, 16])
+    func ownRate(connections: Int) throws {
+        let session = try Session()
+        defer { session.invalidateAndCancel() }
+        var request = TransferRequest(url: "http://127.0.0.1/")
+        request.maximumRate = 20 << 20
+        let (limits, woken) = (ByteLimits(session.dataTask(with: request).core), Woken())
+        let (piece, segment) = (16 << 10, (30 << 20) / connections)
+        let begun = MonotonicTime.now()
+        var receivers = (0..<connections).map { index in
+            Receiver(
+                piece: piece,
+                turn: RateLimitGate(
+                    .download, at: (scheme: "http", host: "127.0.0.1", port: 80), limits: limits, session: session,
+                    makeWake: { { woken.indices.insert(index) } }))
+        }
+        var left = Set(receivers.indices)
+        var milliseconds: Int64 = 0
+        while !left.isEmpty, milliseconds < 10_000 {
+            milliseconds += 1
+            for index in left.sorted() {
+                if woken.indices.remove(index) != nil { receivers[index].due = begun }
+                receivers[index].receive(upTo: segment, at: begun.advanced(milliseconds: milliseconds))
+                guard receivers[index].passed >= segment else { continue }
+                receivers[index].turn.giveBack()
+                left.remove(index)
+            }
+        }
+        #expect(milliseconds < 1_500 * 105 / 100, "\(milliseconds) ms")
     }
 
     @Test("what was deducted under a rate that was lifted does not count under the next one")
