@@ -452,12 +452,10 @@ package struct QueueHandler: ControlHandler {
                     .init(
                         id: refusal.id, code: error.code,
                         message: "task \(refusal.id): \(error.field): \(error.message)")
-                case .foreignFile(let path):
+                case .keptFile(let file):
                     .init(
-                        id: refusal.id, code: .nameConflict,
-                        message:
-                            "task \(refusal.id) is removed; \(path) is kept, because it is not the downloaded file"
-                    )
+                        id: refusal.id, code: file.code,
+                        message: "task \(refusal.id) is removed; \(file.path) is kept: \(file.reason)")
                 }
             })
     }

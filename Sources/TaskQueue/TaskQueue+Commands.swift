@@ -10,8 +10,8 @@ package struct ChangeOutcome: Sendable {
             /// The task id is unknown, or the caller may not see the task that has it.
             case unknown
             case transition(IllegalTransition)
-            /// The task was removed, but the file that now has its file's name is a different one and was kept.
-            case foreignFile(path: String)
+            /// The task was removed, but not its file.
+            case keptFile(KeptFile)
             /// A field of the change is invalid for the task.
             case field(FieldError)
         }
@@ -58,9 +58,9 @@ extension TaskQueue {
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         for part in Self.parts(of: ids) {
-            let (removed, foreign) = try await remove(part: part, deletesFiles: deletesFiles, by: caller)
+            let (removed, kept) = try await remove(part: part, deletesFiles: deletesFiles, by: caller)
             outcome.changed += removed.count
-            outcome.refused += part.filter { !removed.contains($0) }.map { .init(id: $0, reason: .unknown) } + foreign
+            outcome.refused += part.filter { !removed.contains($0) }.map { .init(id: $0, reason: .unknown) } + kept
         }
         return outcome
     }
@@ -70,9 +70,9 @@ extension TaskQueue {
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
-            let (removed, foreign) = try await remove(part: ids, deletesFiles: deletesFiles, by: caller)
+            let (removed, kept) = try await remove(part: ids, deletesFiles: deletesFiles, by: caller)
             outcome.changed += removed.count
-            outcome.refused += foreign
+            outcome.refused += kept
         }
         // The removal of a whole batch also resets its queue file, so that its entries start again.
         if let batch = filter.batch, filter == TaskFilter(batch: batch, owner: filter.owner) {
@@ -173,7 +173,7 @@ extension TaskQueue {
 
     private func remove(
         part ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool = false
-    ) async throws(QueueError) -> (removed: Set<TaskID>, foreign: [ChangeOutcome.Refusal]) {
+    ) async throws(QueueError) -> (removed: Set<TaskID>, kept: [ChangeOutcome.Refusal]) {
         // This check comes first, so that no part file is removed whose task would remain.
         try stored { () throws(StoreError) in try self.store.checkAcceptsChanges() }
         let result: Result<Removed, StoreError> = await scheduler.withStopped(
@@ -189,32 +189,32 @@ extension TaskQueue {
             logger.log(keepsEntries ? command : command.by(caller), keepsEntries ? .debug : .info)
         }
         await changed()
-        let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }
+        let (removed, kept) = try stored { () throws(StoreError) in try result.get() }
         await onSharedThreads { await scheduler.quotaChanged(for: removed.ownersOfBytes) }
-        return (Set(removed.ids), foreign)
+        return (Set(removed.ids), kept)
     }
 
-    private typealias Removed = (tasks: RemovedTasks, foreign: [ChangeOutcome.Refusal])
+    private typealias Removed = (tasks: RemovedTasks, kept: [ChangeOutcome.Refusal])
 
     private func erase(
         _ ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool
     ) async -> Result<Removed, StoreError> {
         let (now, settings) = (clock.now(), settings)
         do throws(StoreError) {
-            var foreign: [ChangeOutcome.Refusal] = []
+            var kept: [ChangeOutcome.Refusal] = []
             var remover = TaskFileRemover(settings: settings, identity: store.identity)
             // The files are removed and the removal synced before the records are removed. A part file without a task
             // would stay for ever; a task without a part file merely restarts from the beginning.
             try store.forEachRecord(of: ids, owner: caller.scope) { record in
                 remover.removePart(of: record)
-                guard deletesFiles, let path = remover.removeFile(of: record) else { return }
-                foreign.append(.init(id: record.id, reason: .foreignFile(path: path)))
+                guard deletesFiles, let file = remover.removeFile(of: record) else { return }
+                kept.append(.init(id: record.id, reason: .keptFile(file)))
             }
             remover.finish()
             let removed = try await store.remove(
                 ids, owner: caller.scope, keepsEntries: keepsEntries, quota: settings.quota, now: now)
             await leftoverParts.enqueue(removed.places)
-            return .success((removed, foreign))
+            return .success((removed, kept))
         } catch {
             return .failure(error)
         }

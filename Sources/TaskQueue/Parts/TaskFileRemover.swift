@@ -55,32 +55,37 @@ struct TaskFileRemover {
 
     /// Removes the file of a completed download.
     ///
-    /// - Returns: the path of a file that has the name of the task's file but is a different one; otherwise `nil`.
-    mutating func removeFile(of record: TaskRecord) -> String? {
-        guard record.lifecycle.state == .completed, let path = record.path else { return nil }
-        let owner = RequestMaker.owner(of: record, identity: identity)
-        var foreign: String?
-        remove(from: record.specification, owner: record.owner) { directory in
+    /// - Returns: the file, if it had to be kept; `nil` if it is removed or no longer exists.
+    mutating func removeFile(of record: TaskRecord) -> KeptFile? {
+        guard record.specification.kind == .download, record.lifecycle.state == .completed, let path = record.path
+        else { return nil }
+        let (place, owner) = (
+            PartPlace(directory: record.specification.directory, owner: record.owner),
+            RequestMaker.owner(of: record, identity: identity)
+        )
+        do throws(TransferError) {
+            guard let directory = try directory(at: place) else { return nil }
             let name = FileName.last(of: path)
-            let isRemoved =
-                path == directory.path(of: name)
-                && ((try? directory.removePublished(name, by: owner, size: record.bytesDone)) ?? false)
-            if !isRemoved { foreign = path }
-            return isRemoved
+            guard path == directory.path(of: name),
+                try directory.removePublished(name, by: owner, size: record.bytesDone)
+            else { return KeptFile(path: path, code: .nameConflict, reason: "it is not the downloaded file") }
+            touched.insert(place)
+            return nil
+        } catch {
+            return KeptFile(path: path, code: ErrorCode(rawValue: error.code.rawValue), reason: error.message)
         }
-        return foreign
     }
 
     /// Syncs each directory from which files were removed, once, whatever the order of the tasks was.
     mutating func finish() {
         for place in touched {
-            if let directory = directory(at: place) { synchronize(directory) }
+            if let directory = (try? directory(at: place)) ?? nil { synchronize(directory) }
         }
         touched.removeAll()
         opened.removeAll()
     }
 
-    /// Calls `body` with the directory of a download, if it exists.
+    /// Calls `body` with the directory of a download, if it exists and can be opened.
     ///
     /// - Parameter body: returns whether it removed a file.
     private mutating func remove(
@@ -88,15 +93,20 @@ struct TaskFileRemover {
     ) {
         guard specification.kind == .download else { return }
         let place = PartPlace(directory: specification.directory, owner: owner)
-        guard let directory = directory(at: place), body(directory) else { return }
+        guard let directory = (try? directory(at: place)) ?? nil, body(directory) else { return }
         touched.insert(place)
     }
 
-    /// Returns an open directory; `nil` if it does not exist or cannot be opened at present.
-    private mutating func directory(at place: PartPlace) -> Directory? {
+    /// Returns an open directory; `nil` if it does not exist.
+    private mutating func directory(at place: PartPlace) throws(TransferError) -> Directory? {
         if let directory = opened[place] { return directory }
-        let resolved = try? DownloadPlace(directory: place.directory, owner: place.owner, settings: settings)
-        guard let directory = (try? resolved?.existing()) ?? nil else { return nil }
+        let resolved: DownloadPlace
+        do throws(FieldError) {
+            resolved = try DownloadPlace(directory: place.directory, owner: place.owner, settings: settings)
+        } catch {
+            throw TransferError(.pathNotAllowed, error.message)
+        }
+        guard let directory = try resolved.existing() else { return nil }
         if opened.count >= Self.limit { opened.removeAll() }
         opened[place] = directory
         return directory

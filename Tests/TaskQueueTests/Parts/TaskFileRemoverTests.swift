@@ -87,4 +87,25 @@ struct TaskFileRemoverTests {
         #expect(fixture.files.filter { $0.contains("/f") } == ["d1/f1"])
         await fixture.queue.stop()
     }
+
+    @Test("a file whose directory cannot be opened is kept, and the reason is told")
+    func unusableDirectory() async throws {
+        let server = try ScriptedServer(["/f": [.serve(Resource(size: 10))]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/f")) { $0.directory = "d" }
+        _ = try await fixture.completed(id)
+        let (directory, moved) = (fixture.downloads + "/d", fixture.downloads + "/moved")
+        guard rename(directory, moved) == 0, symlink(moved, directory) == 0 else {
+            throw SystemError("replacing a directory")
+        }
+        let outcome = try await fixture.queue.remove([id], deletesFiles: true, by: QueueFixture.me)
+        #expect(outcome.changed == 1)
+        guard case .keptFile(let file) = outcome.refused.first?.reason else {
+            Issue.record("nothing is told of the file")
+            return
+        }
+        #expect(file.path == directory + "/f" && file.code == .pathNotAllowed && file.reason.contains(directory))
+        #expect(fixture.files.contains("moved/f"))
+        await fixture.queue.stop()
+    }
 }
