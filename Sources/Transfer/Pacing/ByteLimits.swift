@@ -41,8 +41,10 @@ final class ByteLimits {
         return bucket?.isExhausted(now: now) ?? false
     }
 
-    /// Forgets what was taken, because there is no limit.
-    func lift() { bucket = nil }
+    /// Forgets what was taken, if there is no limit any more.
+    func lift() {
+        if rate == nil { bucket = nil }
+    }
 
     /// Adds a closure that is called when bytes are given back, after which a wait may be shorter.
     func observe(_ id: Int, wake: @escaping () -> Void) { observers[id] = wake }
