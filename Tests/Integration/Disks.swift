@@ -50,4 +50,9 @@ final class Disks {
         return try DaemonProcess(
             configuration: configuration, stateDirectory: "\(state)/\(name)", downloadDirectory: "\(files)/\(name)")
     }
+
+    /// Removes the directories of a daemon that has ended. The disks have no room for those of hundreds.
+    func removeDirectories(of daemon: DaemonProcess) throws {
+        for path in [daemon.stateDirectory, daemon.downloads] { try FileManager.default.removeItem(atPath: path) }
+    }
 }

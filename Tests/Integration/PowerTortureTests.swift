@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import TaskModel
 import TestSupport
@@ -118,9 +117,7 @@ struct PowerTortureTests {
             try await set.drive(under: point.kill(in: set).prefix())
             if !Torture.isLong { #expect(set.deaths > 0, "\(point) never came") }
             Torture.count(cuts: set.deaths)
-            for path in [daemon.stateDirectory, daemon.downloads] {
-                try FileManager.default.removeItem(atPath: path)
-            }
+            try disks.removeDirectories(of: daemon)
             return set.deaths > 0
         }
         try await disks.unmount()
@@ -227,6 +224,7 @@ struct PowerTortureTests {
                 #expect(try daemon.tasks().map(\.id) == [id], "\(context)")
                 try await daemon.kill()
                 try await Invariants(daemon, context: context).atRest()
+                try disks.removeDirectories(of: daemon)
                 Torture.count(cuts: 1)
                 if !isReached { break }
             }

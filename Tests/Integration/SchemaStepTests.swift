@@ -171,9 +171,7 @@ struct SchemaStepTests {
             try await daemon.start()
             try await expectAll(daemon, count: Self.count, context)
             try await expectCopy(of: cut.schema, daemon, context)
-            for path in [daemon.stateDirectory, daemon.downloads] {
-                try FileManager.default.removeItem(atPath: path)
-            }
+            try disks.removeDirectories(of: daemon)
             Torture.count(cuts: isReached ? 1 : 0)
             Torture.note(context + (isReached ? "" : ": not reached"))
         }
