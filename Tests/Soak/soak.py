@@ -58,11 +58,12 @@ SETTLING = 200
 # What no user of the soak says: the operator does, or it makes no sense without a terminal.
 KNOWN_COMMANDS = {
     "add", "upload", "queue apply", "queue list", "list", "show", "wait", "pause", "resume", "set", "move", "cancel",
-    "retry", "remove", "status", "limit", "reload", "shutdown", "rpc", "completion"}
+    "retry", "remove", "status", "limit", "reload", "shutdown", "rpc", "completion", "events", "watch", "top", "backup"}
 KNOWN_METHODS = {
     "task.add", "task.get", "task.list", "task.count", "task.pause", "task.resume", "task.cancel", "task.remove",
     "task.retry", "task.update", "task.move", "queue.begin", "queue.put", "queue.commit", "queue.abort", "queue.list",
     "daemon.status", "daemon.limits", "daemon.reload", "daemon.shutdown", "events.subscribe",
+    "events.list", "rpc.discover", "daemon.backup", "backup.read",
     "source.receive", "source.attach"}
 
 

@@ -696,7 +696,7 @@ class User(threading.Thread):
         """Asks for something, and sees that nothing of others is in it."""
         lot = self.lot
         what = lot.choice(["list", "list", "show", "status", "queue list", "limit", "rpc", "completion", "count", "get",
-                           "tasks", "limits", "queues", "statuses"])
+                           "tasks", "limits", "queues", "statuses", "events", "journal", "watch", "backup", "discover"])
         entries = self.some(3)
         if what == "list":
             condition = lot.choice([
@@ -738,6 +738,27 @@ class User(threading.Thread):
             self.call("queue.list")
         elif what == "statuses":
             self.call("daemon.status")
+        elif what == "events":
+            answer, is_sure = self.say(["events", "--since", "20s", "--json"], FINE)
+            if is_sure:
+                self._only_own(json.loads(line) for line in answer.output.splitlines())
+        elif what == "journal":
+            value = self.call("events.list", {"after": 0, "limit": 50})
+            self._only_own(value["events"] if isinstance(value, dict) else None)
+        elif what == "watch":
+            ended = self.some(2, lambda entry: entry.is_completed)
+            if ended:
+                self.say(["watch", *(str(entry.id) for entry in ended)])
+        elif what == "backup":
+            self.back_up()
+        elif what == "discover":
+            self.call("rpc.discover")
+
+    def back_up(self):
+        """Copies the database, which only root may."""
+        papers = self.papers(f"backup-{self.world.letter}{self.index}")
+        self.say(["backup", "--force", papers.write("dld.db", "")], MAYBE if self.uid == 0 else {77})
+        papers.remove()
 
     def _only_own(self, tasks):
         for task in tasks or []:
