@@ -210,12 +210,7 @@ struct PartRelocation {
         mutating func made(
             _ directory: String?, of owner: UInt32, for user: UserIdentity
         ) throws(TransferError) -> Directory {
-            let place: DownloadPlace
-            do throws(FieldError) {
-                place = try DownloadPlace(directory: directory, owner: owner, settings: settings)
-            } catch {
-                throw TransferError(.pathNotAllowed, error.message)
-            }
+            let place = try DownloadPlace(allowed: directory, owner: owner, settings: settings)
             if let judged = made[MadePlace(place: place, user: user)] { return judged }
             try detachedPlaces.check(place.path)
             let directory = try place.make(for: user, settings: settings)

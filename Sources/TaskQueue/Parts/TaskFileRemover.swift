@@ -100,13 +100,8 @@ struct TaskFileRemover {
     /// Returns an open directory; `nil` if it does not exist.
     private mutating func directory(at place: PartPlace) throws(TransferError) -> Directory? {
         if let directory = opened[place] { return directory }
-        let resolved: DownloadPlace
-        do throws(FieldError) {
-            resolved = try DownloadPlace(directory: place.directory, owner: place.owner, settings: settings)
-        } catch {
-            throw TransferError(.pathNotAllowed, error.message)
-        }
-        guard let directory = try resolved.existing() else { return nil }
+        let allowed = try DownloadPlace(allowed: place.directory, owner: place.owner, settings: settings)
+        guard let directory = try allowed.existing() else { return nil }
         if opened.count >= Self.limit { opened.removeAll() }
         opened[place] = directory
         return directory

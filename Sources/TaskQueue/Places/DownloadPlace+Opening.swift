@@ -4,6 +4,17 @@ import Transfer
 
 /// Opens and creates the directory of a download, within the permissions of the task's owner.
 extension DownloadPlace {
+    /// Resolves the directory of a download.
+    ///
+    /// - Throws: `pathNotAllowed` where the configuration does not allow it, or does not any more.
+    init(allowed directory: String?, owner: UInt32, settings: QueueSettings) throws(TransferError) {
+        do throws(FieldError) {
+            try self.init(directory: directory, owner: owner, settings: settings)
+        } catch {
+            throw TransferError(.pathNotAllowed, error.message)
+        }
+    }
+
     /// Opens the directory and creates its missing components.
     ///
     /// - Parameter user: the task's owner.

@@ -41,13 +41,11 @@ final class ByteLimits {
         return bucket?.isExhausted(now: now) ?? false
     }
 
-    /// Forgets what was taken, if there is no limit any more.
-    func lift() {
-        if rate == nil { bucket = nil }
+    /// Adds a closure, unless the connection has one, that is called when bytes are given back. A wait may then be
+    /// shorter.
+    func observe(_ id: Int, makeWake: () -> () -> Void) {
+        if observers[id] == nil { observers[id] = makeWake() }
     }
-
-    /// Adds a closure that is called when bytes are given back, after which a wait may be shorter.
-    func observe(_ id: Int, wake: @escaping () -> Void) { observers[id] = wake }
 
     func stopObserving(_ id: Int) { observers[id] = nil }
 
@@ -56,7 +54,8 @@ final class ByteLimits {
         for wake in observers.values { wake() }
     }
 
-    private func follow(_ now: MonotonicTime) {
+    /// Adapts to the present rate. Without one, what was taken is forgotten.
+    func follow(_ now: MonotonicTime) {
         guard let rate else { return bucket = nil }
         if let bucket, bucket.rate == rate { return }
         if bucket == nil { bucket = TokenBucket(rate: rate, now: now) } else { bucket?.setRate(rate, now: now) }

@@ -26,8 +26,6 @@ struct RateLimitGate {
     private let id: Int
     /// Creates the closure that is called when a wait may have become shorter. Most connections need none.
     private let makeWake: () -> () -> Void
-    /// Whether the connection is woken up when others give back bytes to the request's own limit.
-    private var isObserving = false
     private var ownTicket: TokenBucket.Ticket?
     private var hostTicket: TokenBucket.Ticket?
     private var sessionTicket: TokenBucket.Ticket?
@@ -66,7 +64,7 @@ struct RateLimitGate {
         let rate = rate()
         // Without a limit nothing is deducted. Bytes that were deducted before may still wait in the queue.
         if rate == nil, counted == 0 {
-            limits.lift()
+            limits.follow(now)
             (ownTicket, hostTicket, sessionTicket) = (nil, nil, nil)
             return 0
         }
@@ -74,10 +72,7 @@ struct RateLimitGate {
         counted += more
         let own = limits.consume(more, now: now)
         ownTicket = own.ticket
-        if own.wait > 0, !isObserving {
-            isObserving = true
-            limits.observe(id, wake: makeWake())
-        }
+        if own.wait > 0 { limits.observe(id, makeWake: makeWake) }
         return max(own.wait, consumeShared(more, now: now))
     }
 
@@ -133,8 +128,7 @@ struct RateLimitGate {
 
     /// Returns the deducted bytes to the limits, because they will not pass.
     mutating func giveBack() {
-        if isObserving { limits.stopObserving(id) }
-        isObserving = false
+        limits.stopObserving(id)
         guard counted > 0 else { return }
         limits.give(back: counted)
         limiter.give(back: counted - deferred)
