@@ -18,14 +18,25 @@ void ccurl_keep_openssl_at_exit(void) {
     if (initialise != NULL) (void)initialise(no_atexit, NULL);  // curl_global_init reports any failure
 }
 
-static int (*get_shutdown)(const void *);
+// OpenSSL's functions on a session, resolved once only, because they are called while bytes are received and before each
+// request. NULL where they are missing.
+static struct {
+    int (*get_shutdown)(const void *ssl);
+    int (*has_pending)(const void *ssl);
+    void (*get_alpn)(const void *ssl, const unsigned char **name, unsigned int *length);
+} tls;
 
-static void find_get_shutdown(void) {
-    get_shutdown = (int (*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get_shutdown");
+static void find_tls(void) {
+    tls.get_shutdown = (int (*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get_shutdown");
+    tls.has_pending = (int (*)(const void *))dlsym(RTLD_DEFAULT, "SSL_has_pending");
+    tls.get_alpn = (void (*)(const void *, const unsigned char **, unsigned int *))dlsym(
+        RTLD_DEFAULT, "SSL_get0_alpn_selected");
 }
 
 // Returns OpenSSL's session of the handle's connection; NULL without TLS or with another TLS library.
 static const void *tls_session(CURL *easy) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (pthread_once(&once, find_tls) != 0) return NULL;
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return NULL;
     return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
@@ -33,12 +44,23 @@ static const void *tls_session(CURL *easy) {
 
 int ccurl_has_tls_ended(CURL *easy) {
     const void *session = tls_session(easy);
-    if (session == NULL) return -1;
-    // Resolved once only, because this function is called while bytes are received.
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (pthread_once(&once, find_get_shutdown) != 0 || get_shutdown == NULL) return -1;
+    if (session == NULL || tls.get_shutdown == NULL) return -1;
     const int received = 2;  // SSL_RECEIVED_SHUTDOWN, SSL_get_shutdown(3)
-    return (get_shutdown(session) & received) != 0;
+    return (tls.get_shutdown(session) & received) != 0;
+}
+
+int ccurl_has_chosen_http2(CURL *easy) {
+    const void *session = tls_session(easy);
+    if (session == NULL || tls.get_alpn == NULL) return 0;
+    const unsigned char *name = NULL;
+    unsigned int length = 0;
+    tls.get_alpn(session, &name, &length);
+    return length == 2 && memcmp(name, "h2", 2) == 0;
+}
+
+int ccurl_holds_tls_input(CURL *easy) {
+    const void *session = tls_session(easy);
+    return session != NULL && tls.has_pending != NULL && tls.has_pending(session) != 0;
 }
 
 // OpenSSL has no headers on a system that only builds with libcurl; these are its declarations.

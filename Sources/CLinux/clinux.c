@@ -105,6 +105,26 @@ int linux_tcp_limit_unsent(int fd, unsigned int bytes) {
     return setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 }
 
+int linux_local_port(int fd) {
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return -1;
+    switch (address.ss_family) {
+    case AF_INET: return ntohs(((const struct sockaddr_in *)&address)->sin_port);
+    case AF_INET6: return ntohs(((const struct sockaddr_in6 *)&address)->sin6_port);
+    default: return -1;
+    }
+}
+
+int linux_peek(int fd) {
+    char byte;
+    ssize_t count;
+    do count = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    while (count < 0 && errno == EINTR);
+    if (count > 0) return 1;
+    return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
+}
+
 int linux_clock_watch_arm(int fd) {
     struct itimerspec setting = {0};
     // A time that is never reached.

@@ -88,19 +88,25 @@ extension EasyHandle {
         guard ccurl_get_offset(raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) == CURLE_OK, length > 0 else {
             return false
         }
-        return offset(CURLINFO_SIZE_DOWNLOAD_T) >= Int64(length)
+        return receivedBytes() >= Int64(length)
     }
 
     /// Whether an HTTP/2 server has begun its final response. If an upload stalls after that, the server has ended the
     /// stream, and libcurl 7.88 tries to send on it for ever.
     borrowing func isAnsweredInHTTP2() -> Bool {
-        number(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) && number(CURLINFO_RESPONSE_CODE) >= 200
+        usesHTTP2() && number(CURLINFO_RESPONSE_CODE) >= 200
     }
+
+    /// Whether the response came by HTTP/2.
+    borrowing func usesHTTP2() -> Bool { number(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) }
+
+    /// Returns the number of body bytes that libcurl has read, before their decoding.
+    borrowing func receivedBytes() -> Int64 { offset(CURLINFO_SIZE_DOWNLOAD_T) }
 
     /// Returns a description of a stalled transfer for the log.
     borrowing func state() -> String {
         """
-        status \(number(CURLINFO_RESPONSE_CODE)), received \(offset(CURLINFO_SIZE_DOWNLOAD_T)), sent \
+        status \(number(CURLINFO_RESPONSE_CODE)), received \(receivedBytes()), sent \
         \(offset(CURLINFO_SIZE_UPLOAD_T)), HTTP version \(number(CURLINFO_HTTP_VERSION)), connections made \
         \(number(CURLINFO_NUM_CONNECTS))
         """

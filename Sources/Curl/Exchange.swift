@@ -29,6 +29,8 @@ package final class Exchange {
     var limitsReceipts = false
     /// The limit of the exchange's connection.
     var receipts: ReceiptLimit?
+    /// The number of body bytes that the handler has accepted.
+    @exclusivity(unchecked) private var delivered: Int64 = 0
     /// The number of bytes that the peer had acknowledged at the last check.
     private var acknowledged: UInt64 = 0
     /// Whether the exchange has called its handler for bytes to send.
@@ -39,14 +41,21 @@ package final class Exchange {
     /// with a TLS library other than OpenSSL.
     package private(set) var lacksEndOfTLS = false
     private let errorText = ErrorText()
+    /// The sockets that libcurl has opened for the exchange.
+    private var openedSockets: [Int32] = []
+    /// The socket of the connection on which the request was sent; `nil` before that, and if it is unknown.
+    private(set) var connection: SocketIdentity?
     /// The checks of a connection before the request is sent on it.
     private var connectionChecks: ConnectionChecks = []
+    /// Whether a connection was refused because of ``refusesUnaskedInput()``.
+    package private(set) var hasUnaskedInput = false
 
     /// The checks of a connection before a byte of the request is sent.
     private struct ConnectionChecks: OptionSet {
         let rawValue: Int
-        static let address = ConnectionChecks(rawValue: 1)
-        static let certificates = ConnectionChecks(rawValue: 2)
+        static let input = ConnectionChecks(rawValue: 1)
+        static let address = ConnectionChecks(rawValue: 2)
+        static let certificates = ConnectionChecks(rawValue: 4)
     }
 
     init(id: Int, handler: any ExchangeHandler, loop: LoopCore) throws(CurlError) {
@@ -66,7 +75,8 @@ package final class Exchange {
         try CurlError.check(ccurl_set_data_callback(easy.raw, CURLOPT_HEADERFUNCTION, Self.header))
         try CurlError.check(ccurl_set_data_callback(easy.raw, CURLOPT_READFUNCTION, Self.read))
         try CurlError.check(ccurl_set_seek_callback(easy.raw, Self.seek, context))
-        try CurlError.check(ccurl_set_socket_option_callback(easy.raw, Self.socketMade, nil))
+        try CurlError.check(ccurl_set_socket_option_callback(easy.raw, Self.socketMade, context))
+        try CurlError.check(ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context))
     }
 
     deinit { errorText.detach(from: easy) }
@@ -81,17 +91,24 @@ package final class Exchange {
     /// (``ExchangeHandler/evaluate(_:on:)``).
     package func evaluatesCertificates() throws(CurlError) {
         try easy.set(.certificateInformation, to: true)
-        try check(.certificates)
+        connectionChecks.insert(.certificates)
     }
 
     /// Lets the handler decide on the address of each connection, a reused one too, before a byte of the request is sent
     /// (``ExchangeHandler/evaluate(connectedAddress:on:)``).
-    package func evaluatesConnectedAddresses() throws(CurlError) { try check(.address) }
+    package func evaluatesConnectedAddresses() { connectionChecks.insert(.address) }
 
-    private func check(_ check: ConnectionChecks) throws(CurlError) {
-        connectionChecks.insert(check)
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        try CurlError.check(ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context))
+    /// Refuses a connection on which the peer speaks first: what it has sent would be taken for the response. A kept
+    /// connection that the peer has ended is refused too. HTTP/2 is exempt, where the server may send at any time, and
+    /// each response carries the number of its request.
+    package func refusesUnaskedInput() { connectionChecks.insert(.input) }
+
+    /// Closes the connection after the response if further bytes follow it. libcurl 7.88 drops those behind a response
+    /// without a body, or behind the last chunk, and keeps the connection. Its message is the only sign. Call it within
+    /// ``ExchangeHandler/receiveHeader(_:on:)``, when the head of such a response is complete.
+    package func closesAfterExcess() {
+        // At worst the connection is kept.
+        _ = ccurl_set_debug_callback(easy.raw, Self.message, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Records that the final head of the response is complete.
@@ -127,12 +144,19 @@ package final class Exchange {
     private func didPause(_ direction: Int32) {
         pausedDirections |= direction
         if watchesWhilePaused, let socket { loop.mute(socket.descriptor) }
+        if direction == CURLPAUSE_RECV, let connection, easy.usesHTTP2() {
+            loop.pausedStreams.pause(id, on: connection, at: clock.now)
+        }
     }
+
+    /// The number of bytes of the body that libcurl has read and not handed over.
+    var keptBytes: Int64 { max(0, easy.receivedBytes() - delivered) }
 
     /// Ends the pause of both directions. Call it from outside libcurl's callbacks.
     package func unpause() {
         guard pausedDirections != 0 else { return }
         pausedDirections = 0
+        loop.pausedStreams.end(id)
         if watchesWhilePaused, let socket { loop.unmute(socket.descriptor) }
         activity.resumed(at: loop.now)
         setPause(CURLPAUSE_CONT)
@@ -166,7 +190,9 @@ package final class Exchange {
             exchange.activity.bodyReceived(length, at: exchange.clock.now)
             exchange.receipts?.recordReceived(length)
             switch exchange.handler.receive(UnsafeRawBufferPointer(start: bytes, count: length), on: exchange) {
-            case .accepted: return length
+            case .accepted:
+                exchange.delivered += Int64(length)
+                return length
             case .refused: return Int(UInt32.max)
             case .paused:
                 exchange.didPause(CURLPAUSE_RECV)
@@ -220,9 +246,26 @@ package final class Exchange {
     /// sent long before they are, and a stall could not be distinguished from a slow path.
     private static let unsentLimit: UInt32 = 128 << 10
 
-    private static let socketMade: curl_sockopt_callback = { _, socket, _ in
+    private static let socketMade: curl_sockopt_callback = { context, socket, _ in
         _ = linux_tcp_limit_unsent(socket, unsentLimit)  // fails for a socket other than TCP
+        if let context {
+            Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+                if !exchange.openedSockets.contains(socket) { exchange.openedSockets.append(socket) }
+            }
+        }
         return CURL_SOCKOPT_OK
+    }
+
+    private static let message: curl_debug_callback = { _, kind, bytes, count, context in
+        guard kind == CURLINFO_TEXT, let context, let bytes else { return 0 }
+        let text = UnsafeRawBufferPointer(start: bytes, count: count)
+        guard text.starts(with: "Excess found".utf8) || text.starts(with: "Leftovers after chunking".utf8) else {
+            return 0
+        }
+        Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            try? exchange.easy.set(.forbidReuse, to: true)
+        }
+        return 0
     }
 
     private static let tlsProgress: curl_xferinfo_callback = { context, _, _, _, _ in
@@ -233,10 +276,43 @@ package final class Exchange {
         return 0
     }
 
-    private static let prerequest: curl_prereq_callback = { context, address, _, _, _ in
+    /// Finds the connection's socket.
+    ///
+    /// - Returns: whether the connection was opened for this exchange.
+    private func didConnect(between ends: ConnectionSockets.Ends) -> Bool {
+        if let opened = openedSockets.first(where: { linux_local_port($0) == ends.localPort }) {
+            let socket = SocketIdentity(opened)
+            connection = socket
+            loop.connections.record(socket, between: ends)
+            return true
+        }
+        connection = loop.connections[ends]
+        return connection == nil && !openedSockets.isEmpty
+    }
+
+    /// Returns whether the peer has spoken before the request was sent, or has ended a kept connection.
+    private func hasInput(isNew: Bool) -> Bool {
+        if ccurl_has_chosen_http2(easy.raw) != 0 { return false }
+        if ccurl_holds_tls_input(easy.raw) != 0 { return true }
+        guard let socket = connection?.descriptor else { return !isNew }
+        // In TLS 1.3, the server's tickets follow the handshake, and only OpenSSL can tell them from a response.
+        if isNew, ccurl_carries_tls(easy.raw) != 0 { return false }
+        let input = linux_peek(socket)
+        return input > 0 || (input < 0 && !isNew)
+    }
+
+    private static let prerequest: curl_prereq_callback = { context, address, local, port, localPort in
         guard let context else { return CURL_PREREQFUNC_ABORT }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             guard !exchange.hasEnded else { return CURL_PREREQFUNC_ABORT }
+            let isNew = exchange.didConnect(
+                between: ConnectionSockets.Ends(
+                    local: local.map { String(cString: $0) } ?? "", localPort: localPort,
+                    peer: address.map { String(cString: $0) } ?? "", peerPort: port))
+            if exchange.connectionChecks.contains(.input), exchange.hasInput(isNew: isNew) {
+                exchange.hasUnaskedInput = true
+                return CURL_PREREQFUNC_ABORT
+            }
             if exchange.connectionChecks.contains(.address) {
                 let address = address.map { String(cString: $0) } ?? ""
                 // libcurl then closes an HTTP/1 connection. An HTTP/2 connection stays with the requests that use it.
@@ -287,6 +363,9 @@ package protocol ExchangeHandler: AnyObject {
     func evaluate(connectedAddress address: String, on exchange: Exchange) -> Bool
     /// Whether to continue, within a libcurl call that may wait. Called if ``Exchange/watches(_:)`` was called.
     func goesOn(_ exchange: Exchange) -> Bool
+    /// Whether the handler goes on over another connection, and has ended the exchange. Called for an exchange whose
+    /// response has been paused for long, on an HTTP/2 connection that others use.
+    func leavesSharedConnection(_ exchange: Exchange) -> Bool
     /// Whether a reason to pause the exchange exists. Without one, a paused exchange would hang for ever.
     var holdsPause: Bool { get }
     /// Notifies the handler that the exchange has ended and has left the loop.
@@ -298,6 +377,7 @@ extension ExchangeHandler {
     package func evaluate(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
     package func evaluate(connectedAddress address: String, on exchange: Exchange) -> Bool { false }
     package func goesOn(_ exchange: Exchange) -> Bool { true }
+    package func leavesSharedConnection(_ exchange: Exchange) -> Bool { false }
     package var holdsPause: Bool { true }
 }
 

@@ -31,6 +31,7 @@ extension LoopCore {
             if verdict != .none { verdicts.append((exchange, verdict)) }
         }
         if isWatching { scheduleWatch() }
+        leaveHeldConnections()
         for (exchange, verdict) in verdicts {
             report(exchange)
             if verdict == .end {

@@ -14,6 +14,8 @@ package final class LoopCore {
     private var failing: [(id: Int, error: CurlError)] = []
     let faults: LoopFaults
     let streams = StreamTable()
+    var connections = ConnectionSockets()
+    var pausedStreams = PausedStreams()
     /// The mark of whether the thread is inside libcurl.
     let mark = CallMark()
     private var nextID = 0
@@ -127,6 +129,7 @@ package final class LoopCore {
 
     func end(_ exchange: Exchange, _ ending: ExchangeEnding) {
         exchanges[exchange.id] = nil
+        pausedStreams.end(exchange.id)
         if exchanges.isEmpty {
             deadlines.watch = nil
             recordIdle()
@@ -201,6 +204,7 @@ package final class LoopCore {
                 runDeferredWork()
                 // This comes last, since libcurl must not continue with failed exchanges.
                 endFailing()
+                weighPausedStreams()
             }
         }
         for exchange in Array(exchanges.values) { end(exchange, .cancelled) }

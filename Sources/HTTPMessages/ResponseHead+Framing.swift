@@ -7,6 +7,13 @@ extension ResponseHead {
             && !isChunked
     }
 
+    /// Returns whether the response has no body, or one that ends with its last chunk (RFC 9112, section 6.3), so that
+    /// nothing but its own syntax tells it from bytes behind it.
+    package func delimitsItself(after method: HTTPRequest.Method) -> Bool {
+        version.hasPrefix("1")
+            && (method == .head || [204, 304].contains(status) || contentLength == 0 || isChunked)
+    }
+
     /// A transfer coding other than `chunked` and `identity`, if the response uses one. No request offers one in `TE`,
     /// so no server may use one (RFC 9112, section 7.4). libcurl decodes some of them but does not detect truncated
     /// data.

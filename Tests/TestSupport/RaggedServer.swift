@@ -9,7 +9,9 @@ package final class RaggedServer: Sendable {
     /// - Parameters:
     ///   - content: the content. `/whole` sends it with close_notify, `/silent` sends it without, and `/cut` sends the
     ///     first half. `/coded` also sends the first half, with `Transfer-Encoding: identity`. `/healing` sends the
-    ///     first half once and then responds like `/whole`. Request bodies are read.
+    ///     first half once and then responds like `/whole`. `/kept` keeps the connection and sends its number, from 1,
+    ///     with a length. `/speak` sends a response that nobody asked for over all kept connections. Request bodies are
+    ///     read.
     package init(_ content: String, identity: TestCertificates.Identity) async throws {
         port = try FreePort.next()
         process = try await ServerProcess(
@@ -28,15 +30,31 @@ package final class RaggedServer: Sendable {
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(sys.argv[1], sys.argv[2])
         seen = set()
+        kept = []
+
+        def request(tls):
+            asked = b""
+            while b"\r\n\r\n" not in asked: asked += tls.recv(65536) or exit()
+            head, body = asked.split(b"\r\n\r\n", 1)
+            length = re.search(rb"(?i)content-length: *(\d+)", head)
+            while length and len(body) < int(length[1]): body += tls.recv(65536) or exit()
+            return head.split()[1]
+
+        def answer(tls, text):
+            tls.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
 
         def converse(connection):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with context.wrap_socket(connection, server_side=True) as tls:
-                asked = b""
-                while b"\r\n\r\n" not in asked: asked += tls.recv(65536) or exit()
-                head, body = asked.split(b"\r\n\r\n", 1)
-                length = re.search(rb"(?i)content-length: *(\d+)", head)
-                while length and len(body) < int(length[1]): body += tls.recv(65536) or exit()
-                path = head.split()[1]
+                path = request(tls)
+                if path == b"/kept": kept.append(tls)
+                number = b"%d" % len(kept)
+                while path == b"/kept":
+                    answer(tls, number)
+                    path = request(tls)
+                if path == b"/speak":
+                    for other in kept: answer(other, b"WRONG")
+                    return answer(tls, b"")
                 cut = path == b"/cut" or path == b"/healing" and path not in seen
                 seen.add(path)
                 # A transfer coding that says nothing of where the body ends.

@@ -166,6 +166,14 @@ static inline int ccurl_carries_tls(CURL *easy) {
 // Returns -1 if that is unknown, as without a connection or with a TLS library other than OpenSSL.
 int ccurl_has_tls_ended(CURL *easy);
 
+// Whether the server of the handle's connection chose HTTP/2 in the TLS handshake (ALPN, RFC 7301): 1 or 0. Returns 0
+// with a TLS library other than OpenSSL.
+int ccurl_has_chosen_http2(CURL *easy);
+
+// Whether TLS has read bytes of the handle's connection that libcurl has not taken: 1 or 0. Returns 0 with a TLS library
+// other than OpenSSL.
+int ccurl_holds_tls_input(CURL *easy);
+
 static inline CURLcode ccurl_set_open_socket_callback(
     CURL *easy, curl_opensocket_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);

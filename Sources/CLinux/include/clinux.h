@@ -51,6 +51,13 @@ uint64_t linux_tcp_unread(int fd);
 // Limits the number of unsent bytes that the kernel buffers, beyond those in flight (TCP_NOTSENT_LOWAT).
 int linux_tcp_limit_unsent(int fd, unsigned int bytes);
 
+// Returns the local port of a socket; -1 if it is not a bound socket of IPv4 or IPv6.
+int linux_local_port(int fd);
+
+// Looks at the input of a socket without removing it or waiting. Returns 1 if bytes have arrived, 0 if none have, and -1
+// at the end of the stream or after an error.
+int linux_peek(int fd);
+
 // Creates a timerfd that never expires. Reading it fails with ECANCELED after CLOCK_REALTIME was set.
 // linux_clock_watch_arm re-arms it for the next change.
 int linux_clock_watch(void);

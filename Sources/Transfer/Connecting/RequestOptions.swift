@@ -43,6 +43,11 @@ struct RequestOptions {
     func apply(to exchange: Exchange, lines: [String]) throws(CurlError) {
         exchange.activity.stallTimeout = configuration.stallTimeout(of: request)
         exchange.activity.headTimeout = LeastPace(configuration, request).headTimeout
+        switch version {
+        case .http1, .http2: exchange.refusesUnaskedInput()
+        // The server's settings may come before the request.
+        case .http2PriorKnowledge, .http3: break
+        }
         try apply(to: &exchange.easy, lines)
         if url.scheme == "https" {
             if trust.judges { try exchange.evaluatesCertificates() }
@@ -51,12 +56,13 @@ struct RequestOptions {
         }
     }
 
+    private var version: HTTPVersion { usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url) }
+
     private func apply(to easy: inout EasyHandle, _ lines: [String]) throws(CurlError) {
         try easy.set(.noSignal, to: true)
         try easy.setURL(url)
         try easy.set(.protocols, to: Self.protocolList)
         try easy.set(.followLocation, to: false)
-        let version = usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url)
         try easy.set(.httpVersion, to: version.curlNumber)
         // Prefer one shared connection to many that are opened at the same time.
         if version != .http1 {

@@ -2,6 +2,11 @@ import Curl
 import Glibc
 
 extension TransferError {
+    /// Returns the error of a new connection on which the server spoke before the request was sent.
+    static func unaskedInput(from host: String) -> TransferError {
+        TransferError(.cannotConnect, "\(host) sent bytes on a new connection before it was asked")
+    }
+
     /// Creates the error for a failed connection, with the name of the host that did not accept it.
     ///
     /// - Parameters:

@@ -171,7 +171,7 @@ final class ExchangeLauncher {
                 try options.apply(to: exchange, lines: lines)
                 if evaluatesAddresses {
                     try exchange.evaluatesAddresses()
-                    try exchange.evaluatesConnectedAddresses()
+                    exchange.evaluatesConnectedAddresses()
                 }
                 try plan.contribution.configure(exchange)
             }

@@ -20,6 +20,7 @@ extension Transaction: ExchangeHandler {
                 return perform(machine.refuse(TransferError(.truncated, words)))
             }
             if url?.scheme == "https", head.isUnframed(after: request.method) { exchange.watchesEndOfTLS() }
+            if head.delimitsItself(after: request.method) { exchange.closesAfterExcess() }
             return receive(head)
         }
     }
@@ -55,24 +56,34 @@ extension Transaction: ExchangeHandler {
         // One load of the unowned reference, which counts references, serves both calls.
         let client = client
         exchange?.activity.isWaitingToSend = client.isWaitingToSend
-        if mustPauseForRate(&incoming, toPass: bytes.count) { return pauseResponse() }
+        if mustPauseForRate(&incoming, toPass: bytes.count) {
+            return leavesForRate(exchange) && !perform(machine.leaveSharedConnection(inCallback: true))
+                ? .refused : .paused
+        }
         switch client.didReceiveBody(bytes, of: self) {
         case .accepted:
             incoming?.pass(bytes.count)
             return .accepted
         case .paused(let reason):
             machine.pause(reason)
-            return pauseResponse()
+            return .paused
         case .refused(let error):
             if let error { perform(machine.refuse(error)) }
             return .refused
         }
     }
 
-    /// Pauses the response, or aborts it if the client requests the rest over its own connection.
-    private func pauseResponse() -> BodyVerdict {
-        guard machine.connection.isShared, client.leavesSharedConnection(self) else { return .paused }
-        return perform(machine.leaveSharedConnection()) ? .paused : .refused
+    /// Whether the client requests the rest over its own connection because a rate limit pauses the response again and
+    /// again, beside other requests on the connection.
+    private func leavesForRate(_ exchange: Exchange?) -> Bool {
+        guard machine.connection.isShared, let exchange, core.sharesConnection(exchange) else { return false }
+        return client.leavesSharedConnection(self)
+    }
+
+    func leavesSharedConnection(_ exchange: Exchange) -> Bool {
+        guard machine.connection.isShared, client.leavesSharedConnection(self) else { return false }
+        perform(machine.leaveSharedConnection(inCallback: false))
+        return true
     }
 
     // MARK: The request's body
@@ -140,8 +151,6 @@ extension Transaction: ExchangeHandler {
 
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
         guard isUnderWay else { return }
-        // A connection that was refused carried nothing of the request.
-        if !launcher.refusedConnection { task.core.add(metrics(of: exchange)) }
         var end = TransactionStateMachine.ExchangeEnd(
             cause: TransactionStateMachine.ExchangeEnd.Cause(ending),
             error: launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun))
@@ -152,7 +161,17 @@ extension Transaction: ExchangeHandler {
             end.hasPriorKnowledge = session.configuration.httpVersion(of: request, at: url) == .http2PriorKnowledge
         }
         end.refusedConnection = launcher.refusedConnection
+        if exchange.hasUnaskedInput {
+            end.hasUnaskedInput = true
+            end.error = .unaskedInput(from: url?.host ?? "the server")
+        }
         end.mayForgive = trust.mayForgive && !trust.isLenient
+        // A connection that was refused carried nothing of the request.
+        if !end.refusedConnection, !end.hasUnaskedInput {
+            var metrics = metrics(of: exchange)
+            metrics.departure = machine.departure(at: end)
+            task.core.add(metrics)
+        }
         checkInvariants()
         perform(machine.exchangeEnded(end))
     }

@@ -22,6 +22,9 @@ extension TransactionStateMachine {
         /// Whether the connection was refused before a byte of the request was sent, because another request had opened
         /// it under another rule for addresses.
         var refusedConnection = false
+        /// Whether the connection was refused because the server had sent bytes on it, or had ended it, before the
+        /// request.
+        var hasUnaskedInput = false
         /// Whether a delegate or a custom evaluation may accept a certificate that the evaluation of the exchange
         /// rejected.
         var mayForgive = false
@@ -39,6 +42,10 @@ extension TransactionStateMachine {
             connection.refusedOrigin = url.origin
             return send(to: url)
         }
+        if awaitsHead, end.hasUnaskedInput, !connection.avoidsReuse(at: url) {
+            connection.isStale = true
+            return send(to: url)
+        }
         if awaitsHead, end.mayForgive, end.isRefusedCertificate {
             // Repeat the request with lenient evaluation, so that a delegate can examine the certificates.
             trust.lenient = (url.origin, end.error)
@@ -48,6 +55,14 @@ extension TransactionStateMachine {
         // Before any response, repeating an idempotent request is safe.
         let repeats = awaitsHead && request.method.isIdempotent
         return .avoidHTTP2(origin: url.origin, then: repeats ? send(to: url) : conclude(end.error))
+    }
+
+    /// Returns the reason for which what is missing is requested over another connection or in another version of HTTP;
+    /// `nil` if it is not.
+    func departure(at end: ExchangeEnd) -> String? {
+        if let reason = connection.departure { return reason }
+        guard isUnderWay, isBrokenHTTP2(end) else { return nil }
+        return "HTTP/1.1 from here on: \(end.error?.message ?? "HTTP/2 failed")"
     }
 
     /// Handles the absence of an exchange that could be cancelled.

@@ -27,6 +27,7 @@ extension TransactionStateMachine {
 
     private mutating func beginExchange(isStored: Bool = false) {
         exchange = ExchangeProgress(isStored: isStored)
+        connection.departure = nil
         reasons.formIntersection(.suspended)
     }
 

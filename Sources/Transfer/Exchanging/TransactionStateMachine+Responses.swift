@@ -9,6 +9,7 @@ extension TransactionStateMachine {
     /// - Parameter asksAboutRedirects: whether a delegate decides about redirects.
     mutating func headReceived(_ head: ResponseHead, asksAboutRedirects: Bool) -> TransactionAction {
         guard case .requested = state, let url else { return .refuse }
+        connection.isStale = false
         if RedirectRule.isRedirect(head.status), request.redirects.follows(head.status, method: request.method) {
             return redirected(head, at: url, asksDelegate: asksAboutRedirects)
         }
@@ -128,8 +129,14 @@ extension TransactionStateMachine {
     }
 
     /// Handles the client's decision to request the rest over its own connection in place of a pause.
-    mutating func leaveSharedConnection() -> TransactionAction {
+    ///
+    /// - Parameter inCallback: whether a callback of libcurl waits for the decision.
+    mutating func leaveSharedConnection(inCallback: Bool) -> TransactionAction {
         connection.needsOwn = true
-        return refuse(.cancelled)
+        connection.departure =
+            inCallback
+            ? "left the HTTP/2 connection that others use, because of a rate limit"
+            : "left the HTTP/2 connection that others use, because of a long pause"
+        return inCallback ? refuse(.cancelled) : cancel(.cancelled)
     }
 }

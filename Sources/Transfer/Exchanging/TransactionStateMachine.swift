@@ -81,15 +81,20 @@ struct TransactionStateMachine {
     struct ConnectionTraits {
         /// Whether the final response was received over HTTP/1; `nil` before the first one.
         var isHTTP1: Bool?
-        /// Whether the transfer must not share a connection, because it may be paused. libcurl 7.88 buffers up to 32
-        /// MiB of a paused HTTP/2 stream in memory, and a paused stream starves the others on its connection.
+        /// Whether the transfer must not share a connection, because a rate limit pauses it. libcurl 7.88 buffers up to
+        /// 32 MiB of a paused HTTP/2 stream in memory, and a paused stream starves the others on its connection.
         var needsOwn = false
+        /// The reason for which the current exchange leaves its connection; `nil` if it does not.
+        var departure: String?
 
         /// The origin to which a connection of another request was refused; `nil` before that.
         var refusedOrigin: String?
 
+        /// Whether a kept connection was refused because of the input on it, and no response has come since.
+        var isStale = false
+
         /// Returns whether the request must open its own connection instead of using one that another request opened.
-        func avoidsReuse(at url: CurlURL) -> Bool { refusedOrigin == url.origin }
+        func avoidsReuse(at url: CurlURL) -> Bool { isStale || refusedOrigin == url.origin }
 
         /// Whether other requests use the connection.
         var isShared: Bool { isHTTP1 == false && !needsOwn }

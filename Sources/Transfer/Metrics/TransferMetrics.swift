@@ -55,6 +55,9 @@ public struct ExchangeMetrics: Sendable {
     /// Whether the response came from the cache without a request to the server. ``Timeline/ended`` is then the only
     /// step. If the server was asked to revalidate the stored response, that request is a separate exchange.
     public let isFromCache: Bool
+    /// The reason why what is missing was requested over another connection or in another version of HTTP; `nil` if the
+    /// exchange did not end for such a reason.
+    public internal(set) var departure: String?
 
     /// The address and port of the server or of the proxy, as in `192.0.2.1:443` and `[2001:db8::1]:80`.
     public var peerAddress: String? { remoteAddress.map { PeerAddress.text($0, port: remotePort) } }

@@ -335,6 +335,7 @@ final class RemoteExchange: ExchangeHandler {
                 TransferError.connecting(
                     words, exchange, to: $0, for: (file.host, file.port), sendsLogin: proxy.hasLogin)
             }
+            if exchange.hasUnaskedInput { end.connectError = .unaskedInput(from: file.host) }
         }
         perform(machine.ended(end))
     }

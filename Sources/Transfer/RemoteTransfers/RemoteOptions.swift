@@ -113,6 +113,9 @@ struct RemoteOptions {
     }
 
     private func setFTP(_ step: RemoteStep, on exchange: Exchange) throws(CurlError) {
+        // A reply that follows that to the login would be taken for the reply to the next command. SSH needs no such
+        // check: its replies carry the numbers of their requests.
+        exchange.refusesUnaskedInput()
         // Use passive mode only, and connect to the server's own address whatever address it reports.
         try exchange.easy.set(.skipPassiveAddress, to: true)
         try exchange.easy.set(.fileMethod, to: 2)  // CURLFTPMETHOD_NOCWD

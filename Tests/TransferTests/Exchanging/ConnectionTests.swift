@@ -107,6 +107,35 @@ struct ConnectionTests {
         #expect(Set(nginx.accesses().map(\.connection)).count <= 4)
     }
 
+    @Test("a stream that is suspended for long beside another goes on over its own connection, and tells why")
+    func longPause() async throws {
+        let certificates = try await TestCertificates.shared
+        let limited = Nginx.Location.limited("/", bytesPerSecond: 2 << 20)
+        let nginx = try await Nginx([limited], tls: .init(certificate: certificates.server), http2: true)
+        let resource = Resource(size: 12 << 20)
+        try nginx.publish(resource, as: "f")
+        let manager = try SessionManager(configuration: .test { $0.httpVersion = .http2 })
+        var request = TransferRequest(url: nginx.url("/f", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        request.segments = .one
+        let held = manager.download(request, to: place.target("held", part: ".held.part"))
+        // Each loop has a connection, and there are two of them.
+        let others = (0..<3).map { manager.download(request, to: place.target("\($0)", part: ".\($0).part")) }
+        for download in [held] + others { download.resume() }
+        try await eventually(that: "all receive") {
+            ([held] + others).allSatisfy { $0.mainProgress.transferredBytes > 0 }
+        }
+        held.suspend()
+        for other in others {
+            #expect(resource.difference(fromFileAt: try await other.value.path) == nil)
+            #expect(other.metrics.exchanges.map(\.departure) == [nil])
+        }
+        held.resume()
+        #expect(resource.difference(fromFileAt: try await held.value.path) == nil)
+        let reason = "left the HTTP/2 connection that others use, because of a long pause"
+        #expect(held.metrics.exchanges.map(\.departure) == [reason, nil])
+    }
+
     // MARK: Proxies
 
     @Test("through an HTTP proxy, plain and by CONNECT", arguments: [false, true])

@@ -215,7 +215,7 @@ struct TransactionModel {
             case .paused(let reason):
                 machine.pause(reason)
                 guard machine.connection.isShared, choices.choose([false, true]) else { return pause() }
-                if perform(machine.leaveSharedConnection()) { fail("a left connection goes on") }
+                if perform(machine.leaveSharedConnection(inCallback: true)) { fail("a left connection goes on") }
                 exchange = .refused
             }
         }

@@ -152,7 +152,7 @@ struct TransactionTransitionTests {
         ),
         ("bytes to send", { $0.bytesRequested().words }),
         ("refuse", action { $0.refuse(TransferError(.diskFull, "r")) }),
-        ("leave shared", action { $0.leaveSharedConnection() }),
+        ("leave shared", action { $0.leaveSharedConnection(inCallback: true) }),
         (
             "pause, resume",
             action { machine in
@@ -357,6 +357,33 @@ struct TransactionTransitionTests {
         var cancelled = Self.machine { _ = $0.start() }
         _ = cancelled.cancel(.cancelled)
         #expect(cancelled.exchangeEnded(end).words == "end cancelled")
+    }
+
+    @Test("F88: a connection with input leads to the same request on a new one, once before each response")
+    func unaskedInput() throws {
+        var machine = Self.machine { _ = $0.start() }
+        var end = Self.failed(.abortedByCallback)
+        end.hasUnaskedInput = true
+        let url = try #require(machine.url)
+        #expect(machine.exchangeEnded(end).words == "send /a")
+        #expect(machine.awaitsHead && machine.connection.avoidsReuse(at: url))
+        #expect(machine.exchangeEnded(end).words == "end stalled")
+        // A response shows that the new connection is in order: later requests may use it.
+        _ = machine.start()
+        _ = machine.headReceived(head(200), asksAboutRedirects: false)
+        #expect(!machine.connection.avoidsReuse(at: url))
+    }
+
+    @Test("a stream that is left during its pause is cancelled, and goes on over a connection of its own")
+    func leftLater() {
+        var machine = Self.machine { machine in
+            _ = machine.start()
+            _ = machine.headReceived(head(200), asksAboutRedirects: false)
+            _ = machine.headHandled(.receive)
+            machine.pause(.disk)
+        }
+        #expect(machine.leaveSharedConnection(inCallback: false).words == "cancel")
+        #expect(machine.connection.needsOwn)
     }
 
     @Test("what the lenient evaluation does not accept fails with the error of the default one")
