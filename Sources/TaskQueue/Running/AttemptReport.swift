@@ -49,6 +49,7 @@ struct AttemptReport {
     ) -> TaskAttempt {
         var attempt = TaskAttempt(
             startedAt: wallClock(start), endedAt: endedAt, bytes: max(0, bytes), error: error)
+        attempt.note = exchanges.lazy.compactMap(\.departure).first
         guard let main = Self.main(of: exchanges) else { return attempt }
         attempt.address = main.peerAddress
         attempt.httpVersion = Self.version(main.protocolName)

@@ -26,6 +26,7 @@ enum Schema {
         migrator.registerMigration("v14", foreignKeyChecks: .immediate, migrate: createAttempts)
         migrator.registerMigration("v15", foreignKeyChecks: .immediate, migrate: boundWebhooks)
         migrator.registerMigration("v16", foreignKeyChecks: .immediate, migrate: indexUploads)
+        migrator.registerMigration("v17", foreignKeyChecks: .immediate, migrate: addNotes)
         return migrator
     }
 

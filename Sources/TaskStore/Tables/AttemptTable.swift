@@ -16,25 +16,28 @@ extension TaskStore {
 extension TaskAttempt {
     fileprivate static let columns = """
         started_at, ended_at, address, bytes, name, connect, tls, first_byte, http_version, status, error_code,
-        error_message, http_status
+        error_message, http_status, note
         """
 
-    /// The maximum length of an error message in characters. A longer one is cut.
+    /// The maximum length of an error message or note in bytes. A longer one is cut.
     static let longestMessage = 500
+
+    private static func cut(_ message: String) -> String {
+        message.utf8.count > longestMessage ? message.prefix(longestMessage - 1) + "…" : message
+    }
 
     fileprivate init(_ row: RowReader) throws(StoreError) {
         self.init(
             startedAt: try row.integer(0), endedAt: try row.integerOrNil(1), address: try row.textOrNil(2),
             bytes: try row.integer(3), name: try row.integerOrNil(4), connect: try row.integerOrNil(5),
             tls: try row.integerOrNil(6), firstByte: try row.integerOrNil(7), httpVersion: try row.textOrNil(8),
-            status: try row.integerOrNil(9).flatMap { Int(exactly: $0) }, error: try row.failure(10))
+            status: try row.integerOrNil(9).flatMap { Int(exactly: $0) }, error: try row.failure(10),
+            note: try row.textOrNil(13))
     }
 
     fileprivate func bind(_ row: inout RowBinding) {
         var error = error
-        if let message = error?.message, message.utf8.count > Self.longestMessage {
-            error?.message = message.prefix(Self.longestMessage - 1) + "…"
-        }
+        if let message = error?.message { error?.message = Self.cut(message) }
         row.bind(startedAt)
         row.bind(endedAt)
         row.bind(address)
@@ -46,12 +49,13 @@ extension TaskAttempt {
         row.bind(httpVersion)
         row.bind(status.map(Int64.init))
         row.bind(error)
+        row.bind(note.map(Self.cut))
     }
 
     fileprivate static let insertSQL = """
         INSERT INTO task_attempt (task_id, number, \(columns))
         VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM task_attempt WHERE task_id = ?1), ?2, ?3, ?4, ?5,
-            ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+            ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
         RETURNING number
         """
 }

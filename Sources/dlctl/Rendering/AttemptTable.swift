@@ -17,7 +17,7 @@ enum AttemptTable {
                 .init(title: "first", alignsRight: true, omission: 4),
                 .init(title: "result"), .init(title: "address", minimum: 9, isCutInMiddle: true),
             ], width: width)
-        return table.page(
+        let page = table.page(
             history.enumerated().map { index, attempt in
                 [
                     moment(attempt.startedAt, now: now),
@@ -28,6 +28,13 @@ enum AttemptTable {
                     Escape.visible(attempt.address ?? "-"),
                 ]
             })
+        return page
+            + history.compactMap { attempt in
+                attempt.note.map { note in
+                    let line = "\(moment(attempt.startedAt, now: now))  \(Escape.visible(note))"
+                    return width.map { DisplayWidth.fit(line, $0) } ?? line
+                }
+            }
     }
 
     /// Returns the connections of a task as the lines of a table.

@@ -1,3 +1,4 @@
+import Curl
 import TaskModel
 import Testing
 
@@ -31,6 +32,17 @@ struct AttemptReportTests {
         #expect(attempts.map(\.endedAt) == [1_000_100, 1_000_400, 1_000_700])
         #expect(attempts.map(\.bytes) == [10, 20, 70])
         #expect(attempts.map { $0.error?.code } == [.truncated, .truncated, .http(404)])
+    }
+
+    @Test("an attempt notes why it went on over another connection")
+    func note() {
+        var exchange = ExchangeMetrics(stubbed: nil, to: TransferRequest(url: "http://h/"), begunAt: .now())
+        exchange.departure = "a long pause"
+        var report = AttemptReport(startedAt: 1_000, began: 0)
+        report.exchanges = [
+            exchange, ExchangeMetrics(stubbed: nil, to: TransferRequest(url: "http://h/"), begunAt: .now()),
+        ]
+        #expect(report.attempts(endedAt: nil, error: nil).map(\.note) == ["a long pause"])
     }
 
     @Test("no clock that was set makes an attempt end before its start")

@@ -34,6 +34,18 @@ struct AttemptTableTests {
         #expect(narrow.allSatisfy { DisplayWidth.of($0) <= 40 }, "\(narrow)")
     }
 
+    @Test("why an attempt changed its connection stands below the table, within the width of the terminal")
+    func note() {
+        var history = attempts
+        history[1].note = "left the HTTP/2 connection that others use, because of a long pause"
+        let detail = TaskDetail(sampleTask(7, .completed), history: history)
+        #expect(
+            lines(detail).last?.hasSuffix("  left the HTTP/2 connection that others use, because of a long pause")
+                == true)
+        #expect(lines(detail, width: 40).allSatisfy { DisplayWidth.of($0) <= 40 })
+        #expect(lines(detail, width: 40).last?.hasSuffix("…") == true)
+    }
+
     @Test("an attempt that was stopped and one that goes on say so")
     func results() {
         var history = attempts
