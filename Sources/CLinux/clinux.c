@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 // struct sched_attr of sched_setattr(2). The kernel's header for it cannot be used beside <sched.h> of glibc 2.36.
@@ -197,9 +198,21 @@ int linux_openat_beneath(int dirfd, const char *path, int flags, uint32_t mode) 
     how.mode = (flags & (O_CREAT | O_TMPFILE)) ? mode : 0;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
     long fd;
-    do {
+    long wait = 1000000; // nanoseconds
+    for (;;) {
         fd = syscall(SYS_openat2, dirfd, path, &how, sizeof how);
-    } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+        if (fd >= 0 || (errno != EINTR && errno != EAGAIN)) break;
+        if (errno == EINTR) continue;
+        // A rename at the same time may be the reason only where the path leads upwards (openat2(2)). Otherwise it is
+        // another program's lease on the file (F_SETLEASE), which may last as long as the system allows.
+        if ((strstr(path, "../") == NULL && strcmp(path, "..") != 0) || wait > 16000000) {
+            errno = EAGAIN;
+            break;
+        }
+        struct timespec pause = {0, wait};
+        (void)nanosleep(&pause, NULL); // a shorter wait does not matter
+        wait *= 2;
+    }
     // Kernels before 5.6 lack openat2, and the seccomp filters of some containers block it.
     if (fd < 0 && errno == ENOSYS) return linux_openat_stepwise(dirfd, path, flags, mode);
     return (int)fd;

@@ -47,7 +47,7 @@ extension Directory {
             defer { if !isMoved { _ = try? place.move(noteName, to: place, as: draft) } }
             switch entry(name) {
             case .file(let file) where file.identity == identity: break
-            case .unreadable(identity, _, _): break
+            case .unreadable(identity, _), .leased(identity): break
             default: return false
             }
             guard try move(name, to: place, as: newName) else { continue }

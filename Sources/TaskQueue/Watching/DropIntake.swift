@@ -200,7 +200,8 @@ struct DropIntake: Sendable {
                 names.compactMap { name -> String? in
                     switch directory.entry(name) {
                     case .file(let file): Self.receipt(file.identity, in: directory, watch)
-                    case .unreadable(let identity, _, _): Self.receipt(identity, in: directory, watch)
+                    case .unreadable(let identity, _), .leased(let identity):
+                        Self.receipt(identity, in: directory, watch)
                     case .other, .nothing: nil
                     }
                 })

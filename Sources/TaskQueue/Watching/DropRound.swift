@@ -98,7 +98,7 @@ struct DropRound {
         // The end of writing is reported by an event, or found by a later scan of all files.
         case .file where writers == .some: return forget(name)
         case .file(let file): identity = file.identity
-        case .unreadable(let known, _, _): identity = known
+        case .unreadable(let known, _), .leased(let known): identity = known
         }
         // The writer may be about to make the file readable.
         let isClosed = if case .unreadable = entry { false } else { isClosed }
@@ -107,7 +107,8 @@ struct DropRound {
         let outcome =
             switch entry {
             case .file(let file): await intake.accept(name, file, in: directory)
-            case .unreadable(_, _, let reason): await intake.refuse(name, identity, in: directory, "\(name) \(reason)")
+            case .unreadable(_, let reason): await intake.refuse(name, identity, in: directory, "\(name) \(reason)")
+            case .leased: DropIntake.Outcome.later("a program has a lease on it")
             case .other, .nothing: DropIntake.Outcome.changed
             }
         record(outcome, of: name, identity)

@@ -84,7 +84,10 @@ package final class EntryFile: Sendable {
 package enum DirectoryEntry: Sendable {
     case file(EntryFile)
     /// A regular file that cannot be opened.
-    case unreadable(UploadSource.Identity, owner: UInt32, reason: String)
+    case unreadable(UploadSource.Identity, reason: String)
+    /// A regular file on which a program has a lease (fcntl(2), `F_SETLEASE`). The kernel has told the program to give it
+    /// up.
+    case leased(UploadSource.Identity)
     /// An entry that is not a regular file, or is one with further hard links.
     case other
     /// A missing entry.
@@ -102,12 +105,14 @@ extension Directory {
         guard Self.isPlainFile(known) else { return .other }
         guard let (descriptor, status) = open(reading: name) else {
             let error = errno
-            if error == ENOENT { return .nothing }
-            return error == ELOOP
-                ? .other
-                : .unreadable(
-                    UploadSource.Identity(known), owner: known.st_uid,
-                    reason: "cannot be opened: \(String(cString: strerror(error)))")
+            switch error {
+            case ENOENT: return .nothing
+            case ELOOP: return .other
+            case EAGAIN: return .leased(UploadSource.Identity(known))
+            default:
+                return .unreadable(
+                    UploadSource.Identity(known), reason: "cannot be opened: \(String(cString: strerror(error)))")
+            }
         }
         return Self.isPlainFile(status) ? .file(EntryFile(descriptor, status)) : .other
     }

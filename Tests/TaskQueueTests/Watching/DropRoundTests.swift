@@ -35,6 +35,22 @@ struct DropRoundTests {
         #expect(try fixture.text(".done/b.note.txt") == "batch nightly: 0 added, 0 updated, 1 unchanged\n")
     }
 
+    @Test("A40: a file under a lease is tried again later, and the files beside it are queued")
+    func leased() async throws {
+        let fixture = try await DropFixture()
+        var round = try fixture.round()
+        try fixture.drop(DropFixture.entry, as: "a.yaml")
+        try fixture.drop(DropFixture.entry, as: "b.yaml")
+        var holder: FileLease? = try FileLease(on: fixture.path + "/a.yaml")
+        #expect(holder != nil)
+        #expect(try await round.process(closed: ["a.yaml", "b.yaml"], .named) == DropRound.delay)
+        #expect(fixture.files == [".done/b.yaml", ".done/b.yaml.note.txt", "a.yaml"])
+        holder = nil
+        fixture.clock.advance(by: DropRound.delay)
+        #expect(try await round.process(closed: [], .known) == nil)
+        #expect(fixture.files.contains(".done/a.yaml"))
+    }
+
     @Test("a file that was found is taken when two looks some seconds apart find it the same")
     func found() async throws {
         let fixture = try await DropFixture()

@@ -31,6 +31,22 @@ struct EntryFileTests {
         #expect(try directory.names() == ["fifo", "file", "inner", "link", "second"])
     }
 
+    @Test("A40: a file under another program's lease is told at once, and opened when the lease has ended")
+    func leased() throws {
+        let place = try TemporaryDirectory()
+        let directory = try Directory.open(root: place.path)
+        try place.write("content", to: "file")
+        let holder = try FileLease(on: place.file("file"))
+        let began = ContinuousClock.now
+        guard case .leased(let identity) = directory.entry("file") else { throw SystemError("the lease was not seen") }
+        #expect(identity.size == 7)
+        // The kernel gives the holder 45 s.
+        #expect(ContinuousClock.now - began < .seconds(10))
+        holder.end()
+        guard case .file(let file) = directory.entry("file") else { throw SystemError("opening the file") }
+        #expect(file.identity == identity)
+    }
+
     @Test("a writer is seen while the file is open")
     func writers() throws {
         let place = try TemporaryDirectory()
