@@ -151,7 +151,7 @@ let package = Package(
         .testTarget(name: "TaskModelTests", dependencies: ["TaskModel", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "TaskFilesTests", dependencies: ["TaskFiles", "TaskModel"], swiftSettings: strict),
         .testTarget(
-            name: "TaskStoreTests", dependencies: ["TaskStore", "TaskModel", "TestSupport", .grdb],
+            name: "TaskStoreTests", dependencies: ["TaskStore", "TaskModel", "TestSupport", .grdb, .grdbSQLite],
             swiftSettings: strict),
         .testTarget(
             name: "TaskQueueTests",

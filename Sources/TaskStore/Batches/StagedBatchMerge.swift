@@ -18,6 +18,8 @@ package struct StagedBatchOutcome: Sendable, Equatable {
     package var moved: [TaskID: TaskSpecification] = [:]
     /// The changes of a dry run; `nil` if they are not listed.
     var planned: PlannedChanges?
+    /// See ``Database/setDependency(of:after:steps:)``.
+    fileprivate(set) var dependencySteps = 1_000_000
 
     /// The first changes of a dry run; `nil` for a commit.
     package var plannedChanges: [PlannedChange]? { planned?.list }
@@ -216,7 +218,7 @@ struct StagedBatchMerge {
             outcome.unchanged += 1
         } else {
             try outcome.planned?.append(try Self.difference(entry, known))
-            let before = try update(known, to: entry, in: database)
+            let before = try update(known, to: entry, in: database, &outcome)
             outcome.updated += 1
             outcome.changed.append(known.head.id)
             if let before { outcome.moved[known.head.id] = before }
@@ -292,7 +294,7 @@ struct StagedBatchMerge {
     ///
     /// - Returns: the previous kind and directory, if the directory for the task's part file has changed.
     private func update(
-        _ known: Known, to entry: Entry, in database: Database
+        _ known: Known, to entry: Entry, in database: Database, _ outcome: inout StagedBatchOutcome
     ) throws -> TaskSpecification? {
         let id = known.head.id
         // The path is the location of the task's bytes and therefore changes only with the requested location.
@@ -321,8 +323,10 @@ struct StagedBatchMerge {
             head.lifecycle = lifecycle
             try database.setLifecycle(of: id, to: lifecycle)
         }
-        if before.afterTask != after.afterTask || head.lifecycle.reason == .dependency {
-            try database.setDependency(of: id, after: after.afterTask)
+        if before.afterTask != after.afterTask {
+            try database.setDependency(of: id, after: after.afterTask, steps: &outcome.dependencySteps)
+        } else if let after = after.afterTask, head.lifecycle.reason == .dependency {
+            try database.setUncheckedDependency(of: id, after: after)
         }
         try database.journal(.updated, of: head, at: now)
         if let batchLeft { try database.journalEnd(of: batchLeft, at: now) }

@@ -3,18 +3,18 @@ package import TaskModel
 
 extension TaskStore {
     /// Makes tasks ready whose dependency has completed, and fails tasks whose dependency ended otherwise or was
-    /// removed. Dependents of tasks that fail here are settled too.
+    /// removed. Dependents of tasks that fail here are settled too, in the same commit as far as that may go.
     ///
-    /// - Parameter report: receives the tasks that failed in a commit, after it.
+    /// - Parameter report: receives the tasks that failed together in a commit, after it.
     /// - Returns: the number of changed tasks.
     package func settleDependencies(
         now: Milliseconds, report: @Sendable ([TaskID], TaskFailure) -> Void = { _, _ in }
     ) async throws(StoreError) -> Int {
         var total = 0
         while try read({ try $0.firstSettled() }) != nil {
-            let settled = try await inCommit { try $1.settleFirst(within: $0, now: now) }
+            let settled = try await inCommit { try $1.settleDependents(within: $0, now: now) }
             total += settled.count
-            if let failure = settled.failure { report(settled.failed, failure) }
+            for (ids, failure) in settled.failed { report(ids, failure) }
         }
         return total
     }
@@ -24,8 +24,8 @@ extension TaskStore {
 private struct SettledDependents: Sendable {
     /// The number of changed tasks.
     var count = 0
-    var failed: [TaskID] = []
-    var failure: TaskFailure?
+    /// The tasks that failed, by the task that they depend on.
+    var failed: [(ids: [TaskID], failure: TaskFailure)] = []
 }
 
 extension Database {
@@ -34,39 +34,53 @@ extension Database {
         try firstRow("SELECT after_task FROM settled_dependency ORDER BY after_task LIMIT 1") { try $0.integer(0) }
     }
 
-    /// Settles the dependents of the first recorded task.
-    fileprivate func settleFirst(within limit: CommitLimit, now: Milliseconds) throws -> SettledDependents {
+    /// Settles the dependents of as many recorded tasks as fit into a commit.
+    fileprivate func settleDependents(within limit: CommitLimit, now: Milliseconds) throws -> SettledDependents {
         var settled = SettledDependents()
-        guard let first = try firstSettled() else { return settled }
+        var budget = CommitBudget(limit, in: self)
+        while let first = try firstSettled() {
+            try settle(first, within: &budget, now: now, &settled)
+            budget.spend()
+            if budget.isSpent(in: self) { break }
+        }
+        return settled
+    }
+
+    /// Settles the dependents of a recorded task, and removes the record when there are none left.
+    private func settle(
+        _ first: Int64, within budget: inout CommitBudget, now: Milliseconds, _ settled: inout SettledDependents
+    ) throws {
+        let rows = max(1, budget.rowsLeft)
         let state = try firstRow("SELECT state FROM task WHERE id = ?", [first]) { try $0.word(0) as TaskState }
         // The task may have been returned to the queue by a retry.
         let isOpen = state.map { !$0.isEnded } ?? false
         let waiting: [TaskHead] =
             isOpen
             ? []
-            : try rows(
+            : try self.rows(
                 """
                 SELECT id, owner, state, reason, not_before FROM task WHERE state = 'waiting' AND reason = 'dependency'
                     AND id IN (SELECT task_id FROM task_dependency WHERE after_task = ?) LIMIT ?
-                """, [first, limit.rows], TaskHead.init)
-        var budget = CommitBudget(limit, in: self)
+                """, [first, rows], TaskHead.init)
+        var (count, failed, failure) = (0, [] as [TaskID], nil as TaskFailure?)
         for head in waiting {
             if state == .completed {
                 try release(head.id, now: now)
             } else {
-                settled.failure = try fail(head, after: TaskID(first), state, now: now)
-                settled.failed.append(head.id)
+                failure = try fail(head, after: TaskID(first), state, now: now)
+                failed.append(head.id)
             }
-            settled.count += 1
+            count += 1
             budget.spend()
             if budget.isSpent(in: self) { break }
         }
-        if settled.count == waiting.count, settled.count < limit.rows {
+        settled.count += count
+        if let failure { settled.failed.append((failed, failure)) }
+        if count == waiting.count, count < rows {
             try run("DELETE FROM settled_dependency WHERE after_task = ?", [first])
             // Paused dependents no longer need to wait either.
             if state == .completed { try run("DELETE FROM task_dependency WHERE after_task = ?", [first]) }
         }
-        return settled
     }
 
     private func release(_ id: TaskID, now: Milliseconds) throws {
@@ -93,13 +107,21 @@ extension Database {
 
     /// Sets or removes a task's dependency.
     ///
-    /// - Parameter after: the task to depend on; `nil` for none.
+    /// - Parameters:
+    ///   - after: the task to depend on; `nil` for none.
+    ///   - steps: the number of tasks that the checks of one commit may still follow, by which it is reduced. The time
+    ///     for the checks would otherwise grow with the square of a chain's length.
     /// - Throws: ``StoreError/cycle(_:)``.
-    func setDependency(of id: TaskID, after: TaskID?) throws {
+    func setDependency(of id: TaskID, after: TaskID?, steps: inout Int) throws {
         try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
         guard let after else { return }
         var next: TaskID? = after
         while let present = next {
+            steps -= 1
+            guard steps >= 0 else {
+                throw StoreError.cycle(
+                    "the tasks named by after-task form chains too long to be changed at once; change them in parts")
+            }
             guard present != id else {
                 throw StoreError.cycle("task \(id) would depend on itself: its after-task \(after) waits for it")
             }
@@ -107,13 +129,15 @@ extension Database {
                 try $0.id(0)
             }
         }
-        try setFirstDependency(of: id, after: after)
+        try setUncheckedDependency(of: id, after: after)
     }
 
-    /// Sets the dependency of a new task. Unlike ``setDependency(of:after:)`` this needs no check for cycles, because
-    /// no task depends on a new one.
-    func setFirstDependency(of id: TaskID, after: TaskID) throws {
-        try run("INSERT INTO task_dependency (task_id, after_task) VALUES (?, ?)", [id.rawValue, after.rawValue])
+    /// Sets a dependency that closes no cycle: that of a new task, on which no other depends, or one that the task had
+    /// before.
+    func setUncheckedDependency(of id: TaskID, after: TaskID) throws {
+        // A replaced row also records a dependency whose task has ended (see the trigger `dependency_comes`).
+        try run(
+            "INSERT OR REPLACE INTO task_dependency (task_id, after_task) VALUES (?, ?)", [id.rawValue, after.rawValue])
     }
 
     /// Restores the dependency of a task that the user resumes or retries.
@@ -131,7 +155,11 @@ extension Database {
         // Resuming a task that waits for its dependency means that it starts regardless of the dependency. A removed
         // task can no longer end, so waiting for it is pointless.
         let waits = exists && (event == .retry || before.state == .paused)
-        try setDependency(of: id, after: waits ? after : nil)
+        if waits {
+            try setUncheckedDependency(of: id, after: after)
+        } else {
+            try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
+        }
         return waits ? TaskLifecycle(follows: true) : nil
     }
 }

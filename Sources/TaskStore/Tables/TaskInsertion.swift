@@ -102,7 +102,7 @@ extension Database {
             let id = TaskID(first + Int64(index))
             if let secrets = task.secrets { try setSecrets(of: id, to: secrets) }
             if let hashes = task.pieceHashes { try setPieceHashes(of: id, to: hashes) }
-            if let afterTask = task.afterTask { try setFirstDependency(of: id, after: afterTask) }
+            if let afterTask = task.afterTask { try setUncheckedDependency(of: id, after: afterTask) }
         }
         return ranges
     }

@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import TaskModel
 
-/// A limit on the rows and bytes of one commit, so that other callers do not wait long for it and it fits on an almost
+/// A limit on the rows, bytes and time of one commit, so that other callers do not wait long for it and it fits on an almost
 /// full disk.
 struct CommitLimit: Sendable, Equatable {
     /// The maximum number of rows in one commit, unless a single call needs more, so that a commit does not delay
@@ -10,6 +10,8 @@ struct CommitLimit: Sendable, Equatable {
     static let rowsInCommit = 5_000
     /// The approximate number of log bytes: a commit ends with the row that exceeds it.
     static let bytesInCommit: Int64 = 4 << 20
+    /// The time after which a commit ends with the current row. Others pass between two commits.
+    static let timeInCommit = Duration.milliseconds(250)
     /// The number of rows from which the limit is halved once the disk is full.
     private static let rowsAfterFull = 64
 
@@ -35,6 +37,7 @@ struct CommitBudget {
     private let before: UInt32?
     private var rows = 0
     private var bytes: Int64 = 0
+    private let began = ContinuousClock.now
 
     init(_ limit: CommitLimit = CommitLimit(), in database: Database) {
         self.limit = limit
@@ -52,7 +55,9 @@ struct CommitBudget {
     var rowsLeft: Int { max(0, limit.rows - rows) }
 
     func isSpent(in database: Database) -> Bool {
-        guard rows < limit.rows, let before, let now = database.pagesWritten else { return true }
+        guard rows < limit.rows, ContinuousClock.now - began < CommitLimit.timeInCommit, let before,
+            let now = database.pagesWritten
+        else { return true }
         let written = Int64(now &- before).multipliedClamped(by: Database.pageSize)
         return bytes.addingClamped(written) >= limit.bytes
     }

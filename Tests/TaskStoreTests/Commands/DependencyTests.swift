@@ -1,3 +1,4 @@
+import GRDB
 import TaskModel
 import TestSupport
 import Testing
@@ -69,6 +70,61 @@ struct DependencyTests {
         #expect(record.error?.message == "task \(first), which it depends on, is \(state.rawValue)")
         #expect(record.finishedAt == 9_000)
         #expect(try fixture.store.events(after: 0, limit: 100).events.filter { $0.type == .failed }.count >= 5)
+    }
+
+    @Test(
+        "A39: a long chain is paused, resumed, cancelled, retried and failed in a time that grows with its length alone"
+    )
+    func longCommands() async throws {
+        let fixture = try StoreFixture()
+        let count = 4_000
+        let first = try await fixture.add("https://example.org/a")
+        var ids = [first]
+        // Ids are consecutive, so that a whole chain is added at once.
+        let tasks = (0..<count).map { follower(of: TaskID(first.rawValue + Int64($0))) }
+        ids += try await fixture.store.add(tasks, now: 1).map(\.id)
+        #expect(ids.last == TaskID(first.rawValue + Int64(count)))
+        let meter = StatementMeter(fixture.store)
+        for event in [TaskLifecycle.Event.pause, .resume, .cancel, .retry] {
+            let before = meter.instructions
+            #expect(try await fixture.store.apply(event, to: ids, owner: nil, now: 1).refused.isEmpty)
+            // With a look at the whole chain for each task they would be some 80 million.
+            let used = meter.instructions - before
+            #expect(used < 2_000 * count, "\(event): \(used)")
+            if event == .cancel { continue }
+            let state = event == .pause ? TaskState.paused : .waiting
+            #expect(try fixture.states(Array(ids.dropFirst())).allSatisfy { $0 == state }, "\(event)")
+        }
+        try await fixture.conclude(first, .inState(.failed))
+        let (instructions, commits) = (meter.instructions, meter.commits)
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == count)
+        #expect(meter.instructions - instructions < 2_000 * count)
+        #expect(meter.commits - commits < 200, "many links are settled in one commit")
+        #expect(try fixture.states(ids).allSatisfy { $0 == .failed })
+    }
+
+    @Test("A39: changing the dependencies of a long chain by a queue file has a limit, and a cycle is refused there")
+    func longChanges() async throws {
+        let fixture = try StoreFixture()
+        _ = try await fixture.store.add((1...600).map { .sample("https://example.org/\($0)") }, now: 1)
+        try await fixture.store.pool.write { database in
+            for id in 2...500 {
+                try database.setUncheckedDependency(of: TaskID(Int64(id)), after: TaskID(Int64(id - 1)))
+            }
+            var steps = 1_000
+            func refusal(of id: Int64) -> String? {
+                do {
+                    try database.setDependency(of: TaskID(id), after: TaskID(500), steps: &steps)
+                    return nil
+                } catch {
+                    return "\(error)"
+                }
+            }
+            #expect(refusal(of: 1)?.contains("would depend on itself") == true)
+            #expect(steps == 500)
+            #expect(refusal(of: 600) == nil && steps == 0)
+            #expect(refusal(of: 599)?.contains("in parts") == true)
+        }
     }
 
     @Test("what follows a task that is removed fails")
