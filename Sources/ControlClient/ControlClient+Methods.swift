@@ -171,9 +171,21 @@ extension ControlClient {
         let _: Acknowledgement = try call(.queueAbort, QueueAbortParameters(queue: queue))
     }
 
-    /// Calls `queue.list`.
+    /// Calls `queue.list` for one page after another.
+    ///
+    /// - Returns: the batches of all pages.
     public func queues() throws(ClientError) -> QueueListResult {
-        try call(.queueList, NoParameters())
+        var (all, after) = (QueueListResult(batches: []), nil as String?)
+        repeat {
+            let page: QueueListResult = try call(.queueList, QueueListParameters(after: after))
+            all.batches += page.batches
+            // A page whose `next` repeats the requested position would cause an endless loop.
+            guard page.next == nil || page.next != after else {
+                throw ClientError.malformedAnswer("queue.list does not advance")
+            }
+            after = page.next
+        } while after != nil
+        return all
     }
 
     /// Calls `source.receive` and passes open files. The option `descriptor` of a task and ``attach(_:descriptor:)``

@@ -48,7 +48,7 @@ public enum Command: Sendable {
     case queuePut(QueuePutParameters)
     case queueCommit(QueueCommitParameters)
     case queueAbort(QueueAbortParameters)
-    case queueList
+    case queueList(QueueListParameters)
     case sourceReceive(SourceReceiveParameters)
     case sourceAttach(SourceAttachParameters)
     case daemonStatus(DaemonStatusParameters)

@@ -92,9 +92,7 @@ public struct IncomingRequest: Decodable, Sendable {
         case .queuePut: return .queuePut(try parameters())
         case .queueCommit: return .queueCommit(try parameters())
         case .queueAbort: return .queueAbort(try parameters())
-        case .queueList:
-            _ = try parameters(or: NoParameters())
-            return .queueList
+        case .queueList: return .queueList(try parameters(or: QueueListParameters()))
         case .sourceReceive: return .sourceReceive(try parameters())
         case .sourceAttach: return .sourceAttach(try parameters())
         case .daemonStatus: return .daemonStatus(try parameters(or: DaemonStatusParameters()))

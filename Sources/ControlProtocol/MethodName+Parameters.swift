@@ -21,7 +21,8 @@ extension MethodName {
         case .backupRead: BackupReadParameters.fields
         case .eventsList: EventsListParameters.fields
         case .eventsSubscribe: EventsSubscribeParameters.fields
-        case .queueList, .daemonReload, .daemonBackup, .daemonShutdown, .rpcDiscover:
+        case .queueList: QueueListParameters.fields
+        case .daemonReload, .daemonBackup, .daemonShutdown, .rpcDiscover:
             NoParameters.fields
         }
     }

@@ -253,6 +253,20 @@ public struct QueueAbortParameters: MethodParameters {
     public init(queue: Int64) { self.queue = queue }
 }
 
+/// The parameters of `queue.list`, which returns a page of batches by name.
+public struct QueueListParameters: MethodParameters {
+    public static let keys = fields.map(\.name)
+    /// The maximum number of batches in this page; the daemon may send fewer.
+    public var limit: Int?
+    /// The name after which the page starts.
+    public var after: String?
+
+    public init(limit: Int? = nil, after: String? = nil) {
+        self.limit = limit
+        self.after = after
+    }
+}
+
 /// The parameters of `daemon.limits`: the rate limits of all tasks together, in bytes per second, for each direction.
 /// Without parameters nothing changes.
 ///

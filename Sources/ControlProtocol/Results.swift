@@ -182,7 +182,7 @@ public struct QueueCommitResult: Codable, Sendable, Equatable {
     }
 }
 
-/// The result of `queue.list`: the known batches.
+/// The result of `queue.list`: a page of the batches that have tasks, by name.
 public struct QueueListResult: Codable, Sendable, Equatable {
     public struct Batch: Codable, Sendable, Equatable {
         public var batch: String
@@ -219,8 +219,21 @@ public struct QueueListResult: Codable, Sendable, Equatable {
     }
 
     public var batches: [Batch]
+    /// The name after which the next page starts; `null` at the end.
+    public var next: String?
 
-    public init(batches: [Batch]) { self.batches = batches }
+    public init(batches: [Batch], next: String? = nil) {
+        self.batches = batches
+        self.next = next
+    }
+
+    private enum CodingKeys: String, CodingKey { case batches, next }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(batches, forKey: .batches)
+        try container.encode(next, forKey: .next)
+    }
 }
 
 /// The result of `daemon.limits`: the limits now in effect.

@@ -39,7 +39,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         self.peer = peer
         self.link = link
         self.server = server
-        processor = RequestProcessor(handler: server.handler, peer: peer)
+        processor = RequestProcessor(
+            handler: server.handler, peer: peer, searches: SearchRunner(threads: server.searchThreads))
         machine = ConnectionStateMachine(limits: server.limits)
         lastActivity = .now()
     }
@@ -172,6 +173,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
             workload.forget(user: peer.uid, owner: owner)
             releaseSubscription()
             cancelWaits()
+            processor.searches.end()
             ahead = nil
         }
     }

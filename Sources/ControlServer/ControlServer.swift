@@ -38,6 +38,7 @@ package actor ControlServer {
         let group: MultiThreadedEventLoopGroup
         let parts: NIOLoopBound<ServerParts>
         let heavyThreads: HeavyThreads
+        let searchThreads: HeavyThreads
         let arrivals: NIOLoopBound<ArrivalHandler>
         var sockets: [ListeningSocket] = []
         var front: ClientFront?
@@ -65,7 +66,7 @@ package actor ControlServer {
         wasStarted = true
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
-        let heavyThreads = HeavyThreads()
+        let (heavyThreads, searchThreads) = (HeavyThreads(), HeavyThreads(count: 1))
         let parts = try await eventLoop.submit { [configuration, handler, metrics] in
             Self.shortenTimeSlice()
             let trimmer = HeapTrimmer(eventLoop: eventLoop) {
@@ -78,7 +79,7 @@ package actor ControlServer {
             }
             let parts = ServerParts(
                 handler: handler, table: table, workload: Workload(limits: limits, trimmer: trimmer),
-                heavyThreads: heavyThreads, limits: limits, metrics: metrics)
+                heavyThreads: heavyThreads, searchThreads: searchThreads, limits: limits, metrics: metrics)
             return NIOLoopBound(parts, eventLoop: eventLoop)
         }.get()
         let arrivals: ArrivalHandler.Announced
@@ -89,9 +90,12 @@ package actor ControlServer {
         } catch {
             try? await group.shutdownGracefully()
             await heavyThreads.shutdown()
+            await searchThreads.shutdown()
             throw error
         }
-        running = Running(group: group, parts: parts, heavyThreads: heavyThreads, arrivals: arrivals.handler)
+        running = Running(
+            group: group, parts: parts, heavyThreads: heavyThreads, searchThreads: searchThreads,
+            arrivals: arrivals.handler)
         do {
             try listen(eventLoop, arrivals, parts)
         } catch {
@@ -165,6 +169,7 @@ package actor ControlServer {
         try? await running.group.shutdownGracefully()
         await running.front?.stop()
         await running.heavyThreads.shutdown()
+        await running.searchThreads.shutdown()
     }
 
     // MARK: - Connections

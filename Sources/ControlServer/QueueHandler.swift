@@ -201,13 +201,7 @@ package struct QueueHandler: ControlHandler {
         case .queueAbort(let parameters):
             try await queue.abortStagedBatch(parameters.queue, by: caller)
             return Acknowledgement()
-        case .queueList:
-            return QueueListResult(
-                batches: try await queue.batches(for: caller).map { totals in
-                    QueueListResult.Batch(
-                        batch: totals.batch, tasks: Self.byName(totals.counts), bytesDone: totals.bytesDone,
-                        bytesTotal: totals.bytesTotal, outcome: totals.outcome)
-                })
+        case .queueList(let parameters): return try await list(parameters, caller)
         case .sourceAttach(let parameters):
             try await queue.attach(parameters.descriptor, to: parameters.id, by: caller)
             return Acknowledgement()
@@ -300,6 +294,21 @@ package struct QueueHandler: ControlHandler {
         return TaskListResult(
             tasks: page.tasks, next: page.isFull ? page.tasks.last?.id : nil,
             severalOwners: try queue.hasSeveralOwners(for: caller))
+    }
+
+    private func list(_ parameters: QueueListParameters, _ caller: Caller) async throws -> QueueListResult {
+        if let limit = parameters.limit, limit < 1 {
+            throw RPCError(FieldError(field: "limit", message: "must be at least 1"))
+        }
+        let limit = min(parameters.limit ?? Self.pageLimit, Self.pageLimit)
+        let found = try await queue.batches(after: parameters.after, limit: limit + 1, for: caller)
+        // A name takes at most six times its bytes, so that the longest page is within ``pageBytes``.
+        let batches = found.prefix(limit).map { totals in
+            QueueListResult.Batch(
+                batch: totals.batch, tasks: Self.byName(totals.counts), bytesDone: totals.bytesDone,
+                bytesTotal: totals.bytesTotal, outcome: totals.outcome)
+        }
+        return QueueListResult(batches: batches, next: found.count > limit ? batches.last?.batch : nil)
     }
 
     /// A page of tasks that is being filled.
@@ -439,25 +448,38 @@ package struct QueueHandler: ControlHandler {
         return ids.filter { seen.insert($0).inserted }
     }
 
-    private static func result(_ outcome: ChangeOutcome) -> TaskChangeResult {
-        TaskChangeResult(
+    static func result(_ outcome: ChangeOutcome) -> TaskChangeResult {
+        // Messages with paths and names may be long; those beyond the limit are shortened.
+        var room = errorBytes
+        return TaskChangeResult(
             changed: outcome.changed,
             errors: outcome.refused.map { refusal in
-                switch refusal.reason {
-                case .unknown:
-                    .init(id: refusal.id, code: .unknownTask, message: RPCError.unknownTask(refusal.id).message)
-                case .transition(let transition):
-                    .init(id: refusal.id, code: .wrongState, message: "task \(refusal.id) \(transition)")
-                case .field(let error):
-                    .init(
-                        id: refusal.id, code: error.code,
-                        message: "task \(refusal.id): \(error.field): \(error.message)")
-                case .keptFile(let file):
-                    .init(
-                        id: refusal.id, code: file.code,
-                        message: "task \(refusal.id) is removed; \(file.path) is kept: \(file.reason)")
-                }
+                var error = error(of: refusal)
+                room -= error.message.utf8.count
+                if room < 0 { error.message = String(error.message.prefix(shortMessage)) }
+                return error
             })
+    }
+
+    /// The number of bytes of the messages of one response that are not shortened, and the number of characters of those
+    /// that are.
+    private static let (errorBytes, shortMessage) = (450_000, 60)
+
+    private static func error(of refusal: ChangeOutcome.Refusal) -> TaskChangeResult.Refusal {
+        switch refusal.reason {
+        case .unknown:
+            .init(id: refusal.id, code: .unknownTask, message: RPCError.unknownTask(refusal.id).message)
+        case .transition(let transition):
+            .init(id: refusal.id, code: .wrongState, message: "task \(refusal.id) \(transition)")
+        case .field(let error):
+            .init(
+                id: refusal.id, code: error.code,
+                message: "task \(refusal.id): \(error.field): \(error.message)")
+        case .keptFile(let file):
+            .init(
+                id: refusal.id, code: file.code,
+                message: "task \(refusal.id) is removed; \(file.path) is kept: \(file.reason)")
+        }
     }
 
     // MARK: The daemon

@@ -1,4 +1,5 @@
 import ControlProtocol
+import TaskModel
 
 /// The estimated memory use of a request in bytes, from its decoding until its response is written.
 enum RequestCost {
@@ -35,7 +36,7 @@ enum RequestCost {
         case .taskList(let parameters):
             let rows = min(max(1, parameters.limit ?? QueueHandler.pageLimit), QueueHandler.pageLimit)
             if parameters.order == .queue { return queueOrder + rows * row }
-            return rows <= quickRows ? nil : rows * row
+            return rows <= quickRows && command.search == .none ? nil : rows * row
         case .taskPause(let selection), .taskResume(let selection), .taskCancel(let selection),
             .taskRetry(let selection), .taskRemove(let selection):
             return changing(selection.ids?.count)
@@ -46,7 +47,9 @@ enum RequestCost {
             case .matching: return changing(nil)
             }
         case .eventsList: return eventPage
-        case .taskCount, .queueList, .queueCommit, .daemonBackup, .rpcDiscover: return 1 << 20
+        case .queueList(let parameters):
+            return min(max(1, parameters.limit ?? QueueHandler.pageLimit), QueueHandler.pageLimit) * row
+        case .taskCount, .queueCommit, .daemonBackup, .rpcDiscover: return 1 << 20
         case .backupRead: return backupPart
         case .taskAdd, .taskGet, .taskMove, .queueBegin, .queuePut, .queueAbort, .sourceReceive,
             .sourceAttach, .daemonStatus, .daemonLimits, .daemonReload, .daemonShutdown, .eventsSubscribe:
@@ -56,7 +59,41 @@ enum RequestCost {
 
     /// - Parameter count: the number of ids; `nil` if a filter selects the tasks.
     private static func changing(_ count: Int?) -> Int? {
-        guard let count else { return 1 << 20 }
+        guard let count else { return 2 << 20 }
         return count <= quickRows ? nil : count * 1_024
     }
+}
+
+extension Command {
+    /// How much of the database a user makes the daemon read by a filter.
+    enum Search {
+        /// Only what indexes answer.
+        case none
+        /// For a response that nobody needs once the client is gone.
+        case forResponse
+        /// For changes, which are completed without the client.
+        case forChanges
+    }
+
+    var search: Search {
+        switch self {
+        case .taskList(let parameters):
+            parameters.order == .queue || parameters.filter?.comparesRows == true ? .forResponse : .none
+        case .taskCount, .queueList, .eventsList: .forResponse
+        case .taskPause(let selection), .taskResume(let selection), .taskCancel(let selection),
+            .taskRetry(let selection), .taskRemove(let selection):
+            selection.filter?.comparesRows == true ? .forChanges : .none
+        case .taskUpdate(let parameters):
+            if case .matching(let filter) = parameters.selection, filter.comparesRows { .forChanges } else { .none }
+        case .taskAdd, .taskGet, .taskMove, .queueBegin, .queuePut, .queueCommit, .queueAbort, .sourceReceive,
+            .sourceAttach, .daemonStatus, .daemonLimits, .daemonReload, .daemonBackup, .daemonShutdown, .backupRead,
+            .eventsSubscribe, .rpcDiscover:
+            .none
+        }
+    }
+}
+
+extension TaskFilter {
+    /// Whether every task must be read to be compared. The other conditions are answered by indexes.
+    fileprivate var comparesRows: Bool { search?.isEmpty == false || since != nil || until != nil }
 }

@@ -8,6 +8,7 @@ import TaskQueue
 struct RequestProcessor: Sendable {
     let handler: any ControlHandler
     let peer: Peer
+    let searches: SearchRunner
 
     /// The result of carrying out a line.
     struct Reply: Sendable {
@@ -181,7 +182,8 @@ struct RequestProcessor: Sendable {
                 return Self.failure(request.id, error)
             }
         case .success(let command):
-            switch await (prepared ?? handler.prepare(command, from: peer))() {
+            let run = prepared ?? handler.prepare(command, from: peer)
+            switch await searches.run(run, command.search) {
             case .success(let value): return Self.success(request.id, value)
             case .failure(let error): return Self.failure(request.id, error)
             }

@@ -4,6 +4,8 @@ struct ServerParts {
     let table: ConnectionTable
     let workload: Workload
     let heavyThreads: HeavyThreads
+    /// The thread of requests that read much of the database.
+    let searchThreads: HeavyThreads
     let limits: ConnectionLimits
     let metrics: ServerMetrics
 }

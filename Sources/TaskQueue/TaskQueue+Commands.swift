@@ -22,6 +22,13 @@ package struct ChangeOutcome: Sendable {
 
     package var changed = 0
     package var refused: [Refusal] = []
+
+    /// The maximum number of refusals of a command that selects its tasks by a filter, of which there may be a million.
+    private static let mostRefusals = 1_000
+
+    mutating func dropFurtherRefusals() {
+        if refused.count > Self.mostRefusals { refused.removeLast(refused.count - Self.mostRefusals) }
+    }
 }
 
 extension TaskQueue {
@@ -73,6 +80,7 @@ extension TaskQueue {
             let (removed, kept) = try await remove(part: ids, deletesFiles: deletesFiles, by: caller)
             outcome.changed += removed.count
             outcome.refused += kept
+            outcome.dropFurtherRefusals()
         }
         // The removal of a whole batch also resets its queue file, so that its entries start again.
         if let batch = filter.batch, filter == TaskFilter(batch: batch, owner: filter.owner) {

@@ -48,6 +48,7 @@ extension TaskQueue {
                 }
             }
             outcome.merge(outcomes, of: ids)
+            outcome.dropFurtherRefusals()
         }
         return outcome
     }

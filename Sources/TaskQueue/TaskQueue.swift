@@ -360,10 +360,14 @@ package final class TaskQueue: Sendable {
         }
     }
 
-    /// Returns the batches with their number of tasks by state.
-    package func batches(for caller: Caller) async throws(QueueError) -> [BatchTotals] {
+    /// Returns a page of the batches with their number of tasks by state, by name.
+    package func batches(
+        after name: String? = nil, limit: Int = .max, for caller: Caller
+    ) async throws(QueueError) -> [BatchTotals] {
         let running = await onSharedThreads { await scheduler.runningCounts(owner: caller.scope) }
-        let batches = try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }
+        let batches = try stored { () throws(StoreError) in
+            try store.batches(owner: caller.scope, after: name, limit: limit)
+        }
         return batches.map { batch in
             // Running tasks are stored as ready. One may have ended since it was counted.
             let active = min(running[batch.batch] ?? 0, batch.counts[.queued] ?? 0)
@@ -511,6 +515,7 @@ package enum QueueError: Error, Sendable, Equatable {
         switch error {
         case .quota(let message): self = .refused(.quota, message)
         case .cycle(let message): self = .refused(.invalid, message)
+        case .tooCostly: self = .refused(.tooLarge, "\(error)")
         default: self = .store(error)
         }
     }

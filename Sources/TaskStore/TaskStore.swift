@@ -134,7 +134,7 @@ package final class TaskStore: Sendable {
         return configuration
     }
 
-    /// Completes the enqueued writes and the present reads, checkpoints the log into the database and closes it.
+    /// Completes the enqueued writes, ends the present reads, checkpoints the log into the database and closes it.
     ///
     /// Further calls have no effect.
     package func close() throws(StoreError) {
@@ -168,14 +168,24 @@ package final class TaskStore: Sendable {
         if let refusal = pool.writeWithoutTransaction({ watch.refusal($0) }) { throw refusal }
     }
 
-    func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
+    /// Performs `body` on a snapshot of the database.
+    ///
+    /// - Parameter budget: the work that the read may take.
+    func read<Value>(
+        within budget: ReadBudget = .own, _ body: (Database) throws -> Value
+    ) throws(StoreError) -> Value {
         try translated {
-            try readGate.read {
-                guard watch.isDisplaced else { return try pool.read(body) }
-                // A new reader connection would open another database, or none.
-                return try pool.writeWithoutTransaction { database in
-                    _ = watch.refusal(database)  // the call ensures that a copy exists
-                    return try body(database)
+            try withUnsafeCurrentTask { caller in
+                try readGate.read {
+                    func bounded(_ database: Database) throws -> Value {
+                        try budget.keep(on: database, for: caller, isClosing: { self.readGate.isClosing }, body)
+                    }
+                    guard watch.isDisplaced else { return try pool.read(bounded) }
+                    // A new reader connection would open another database, or none.
+                    return try pool.writeWithoutTransaction { database in
+                        _ = watch.refusal(database)  // the call ensures that a copy exists
+                        return try bounded(database)
+                    }
                 }
             }
         }

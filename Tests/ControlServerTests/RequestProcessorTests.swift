@@ -10,7 +10,8 @@ import Testing
 @Suite("From a line to its answer")
 struct RequestProcessorTests {
     private let processor = RequestProcessor(
-        handler: ScriptedHandler(), peer: Peer(uid: 1, gid: 1, pid: 1))
+        handler: ScriptedHandler(), peer: Peer(uid: 1, gid: 1, pid: 1),
+        searches: SearchRunner(threads: .shared))
 
     private func answer(_ line: [UInt8]) async -> String? {
         await processor.reply(to: processor.read(ByteBuffer(bytes: line)), permit: .always).answer.map {
@@ -48,14 +49,16 @@ struct RequestProcessorTests {
         var answers: [String?] = []
         for encoded: any Encodable & Sendable in [result, try EncodedResult(result)] {
             let processor = RequestProcessor(
-                handler: ScriptedHandler(commands: { _, _ in .success(encoded) }), peer: Peer(uid: 1, gid: 1, pid: 1))
+                handler: ScriptedHandler(commands: { _, _ in .success(encoded) }), peer: Peer(uid: 1, gid: 1, pid: 1),
+                searches: SearchRunner(threads: .shared))
             let message = processor.read(ByteBuffer(string: line))
             answers.append(
                 await processor.reply(to: message, permit: .always).answer.map { String(buffer: $0) })
         }
         let atHand = RequestProcessor(
             handler: ScriptedHandler(resultsAtHand: { _, _ in try? EncodedResult(result) }),
-            peer: Peer(uid: 1, gid: 1, pid: 1))
+            peer: Peer(uid: 1, gid: 1, pid: 1),
+            searches: SearchRunner(threads: .shared))
         answers.append(
             atHand.replyAtHand(to: atHand.read(ByteBuffer(string: line)))?.answer.map { String(buffer: $0) })
         #expect(answers[0] != nil && answers[0] == answers[1] && answers[0] == answers[2], "\(answers)")
@@ -65,7 +68,8 @@ struct RequestProcessorTests {
     func resultAtHand() {
         let processor = RequestProcessor(
             handler: ScriptedHandler(resultsAtHand: { _, _ in try? EncodedResult(1) }),
-            peer: Peer(uid: 1, gid: 1, pid: 1))
+            peer: Peer(uid: 1, gid: 1, pid: 1),
+            searches: SearchRunner(threads: .shared))
         for line in [
             #"{"jsonrpc":"2.0","method":"daemon.status"}"#, #"{"jsonrpc":"2.0","id":1,"method":"no.such"}"#,
             "[\(request(1))]", "{",
@@ -148,7 +152,8 @@ struct RequestProcessorTests {
             handler: ScriptedHandler(commands: { _, _ in
                 Issue.record("was carried out")
                 return .success(Acknowledgement())
-            }), peer: Peer(uid: 1, gid: 1, pid: 1))
+            }), peer: Peer(uid: 1, gid: 1, pid: 1),
+            searches: SearchRunner(threads: .shared))
         let answer = await processor.reply(to: processor.read(ByteBuffer(string: line)), permit: .always)
             .answer
         #expect(
@@ -188,7 +193,8 @@ struct RequestProcessorTests {
             handler: ScriptedHandler(commands: { _, _ in
                 calls.withLock { $0 += 1 }
                 return .success(page)
-            }), peer: Peer(uid: 1, gid: 1, pid: 1))
+            }), peer: Peer(uid: 1, gid: 1, pid: 1),
+            searches: SearchRunner(threads: .shared))
         let line = "[" + [String](repeating: request(1), count: 100).joined(separator: ",") + "]"
         let answer = try #require(
             await processor.reply(to: processor.read(ByteBuffer(string: line)), permit: .always).answer)
@@ -202,7 +208,8 @@ struct RequestProcessorTests {
     @Test("a result that cannot be written as JSON is an internal error, not a silence")
     func unencodable() async throws {
         let processor = RequestProcessor(
-            handler: ScriptedHandler(commands: { _, _ in .success(Double.nan) }), peer: Peer(uid: 1, gid: 1, pid: 1))
+            handler: ScriptedHandler(commands: { _, _ in .success(Double.nan) }), peer: Peer(uid: 1, gid: 1, pid: 1),
+            searches: SearchRunner(threads: .shared))
         let answer = try #require(
             await processor.reply(to: processor.read(ByteBuffer(string: request(3))), permit: .always)
                 .answer)
@@ -214,7 +221,8 @@ struct RequestProcessorTests {
     func handlersError() async throws {
         let processor = RequestProcessor(
             handler: ScriptedHandler(commands: { _, _ in .failure(.unknownTask(TaskID(9))) }),
-            peer: Peer(uid: 1, gid: 1, pid: 1))
+            peer: Peer(uid: 1, gid: 1, pid: 1),
+            searches: SearchRunner(threads: .shared))
         let answer = await processor.reply(
             to: processor.read(ByteBuffer(string: request(3))), permit: .always
         ).answer
@@ -257,4 +265,8 @@ struct RequestProcessorTests {
 extension SubscriptionPermit {
     /// A permit for any number of streams.
     fileprivate static let always = SubscriptionPermit(acquire: { .granted }, release: {})
+}
+
+extension HeavyThreads {
+    fileprivate static let shared = HeavyThreads(count: 1)
 }

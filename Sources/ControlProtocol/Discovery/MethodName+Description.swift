@@ -92,16 +92,18 @@ extension MethodName {
             acknowledged("Drops a set", errors: [.refused, .unavailable], example: ["queue": 3])
         case .queueList:
             MethodDescription(
-                "Returns the batches", returns: "batches",
-                .result([ParameterField("batches", .array(of: .result(Self.batchFields)), "the batches")]),
-                errors: [.unavailable],
+                "Returns a page of batches, by name", returns: "page",
+                .result([
+                    ParameterField("batches", .array(of: .result(Self.batchFields)), "the batches"),
+                    ParameterField("next", JSONSchema.text.orNull, "the value of after for the next page"),
+                ]), errors: [.refused, .unavailable], example: ["limit": 1],
                 [
                     "batches": [
                         [
                             "batch": "nightly", "tasks": ["completed": 1], "bytesDone": 1_048_576,
                             "bytesTotal": 1_048_576, "outcome": "completed",
                         ]
-                    ]
+                    ], "next": nil,
                 ])
         case .sourceReceive:
             acknowledged(

@@ -30,6 +30,14 @@ extension TaskCountParameters {
     ]
 }
 
+extension QueueListParameters {
+    public static let fields: [ParameterField] = [
+        .optional(
+            "limit", .integer(1...Int64.max), "the maximum number of batches in the page, which has at most 500"),
+        .optional("after", .text, "the name after which the page starts"),
+    ]
+}
+
 extension TaskSelectionParameters {
     /// The parameters of all methods that act on a selection.
     static let selection: [ParameterField] = [

@@ -4,7 +4,7 @@ public struct TaskFilter: Codable, Sendable, Equatable {
     public var states: [TaskState]?
     /// The accepted batch; `nil` accepts all, and tasks without a batch.
     public var batch: String?
-    /// A part of the URL or the path, compared without regard to case.
+    /// A part of the URL or the path, compared without regard to case; at most ``maximumSearch`` bytes.
     public var search: String?
     /// The owner's uid.
     public var owner: UInt32?
@@ -13,6 +13,9 @@ public struct TaskFilter: Codable, Sendable, Equatable {
     public var since: Milliseconds?
     /// The end of the period, exclusive. It is compared with the same time as ``since``.
     public var until: Milliseconds?
+
+    /// The maximum number of bytes of ``search``.
+    package static let maximumSearch = 1_024
 
     /// Creates a filter. A condition that is `nil` accepts everything.
     public init(
@@ -33,7 +36,7 @@ public struct TaskFilter: Codable, Sendable, Equatable {
 
     /// Decodes a filter.
     ///
-    /// - Throws: ``FieldError`` for an unknown key or an empty list of states. A misspelt or forgotten condition would
+    /// - Throws: ``FieldError`` for an unknown key, an empty list of states or a long text. A misspelt or forgotten condition would
     ///   otherwise be ignored and select every task.
     public init(from decoder: any Decoder) throws {
         for key in try decoder.container(keyedBy: AnyKey.self).allKeys
@@ -50,6 +53,9 @@ public struct TaskFilter: Codable, Sendable, Equatable {
         }
         batch = try container.decodeIfPresent(String.self, forKey: .batch)
         search = try container.decodeIfPresent(String.self, forKey: .search)
+        guard (search?.utf8.count ?? 0) <= Self.maximumSearch else {
+            throw FieldError(field: "filter.search", message: "is longer than \(Self.maximumSearch) bytes")
+        }
         owner = try container.decodeIfPresent(UInt32.self, forKey: .owner)
         since = try container.decodeIfPresent(Milliseconds.self, forKey: .since)
         until = try container.decodeIfPresent(Milliseconds.self, forKey: .until)

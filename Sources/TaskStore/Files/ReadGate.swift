@@ -9,6 +9,9 @@ final class ReadGate: Sendable {
     private let isClosed = Mutex(false)
     private let readers = DispatchGroup()
 
+    /// Whether the gate is closed: the reads in progress are to end.
+    var isClosing: Bool { isClosed.withLock { $0 } }
+
     /// Performs `body`, unless the gate is closed.
     ///
     /// - Throws: ``StoreError/closed``, or the error of `body`.

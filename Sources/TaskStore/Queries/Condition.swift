@@ -58,21 +58,12 @@ struct Condition {
         clauses.append(choices.isEmpty ? "FALSE" : "(\(choices.joined(separator: " OR ")))")
     }
 
+    /// Adds a condition on the text. `instr` compares whole stretches of memory. `LIKE` would compare characters one by
+    /// one, a million of them for a long pattern that almost fits everywhere.
     private mutating func add(search: String) {
-        var pattern = "%"
-        for scalar in search.unicodeScalars {
-            if scalar == "%" || scalar == "_" || scalar == "\\" { pattern.append("\\") }
-            pattern.unicodeScalars.append(scalar)
-        }
-        pattern.append("%")
-        if search.utf8.allSatisfy({ $0 < 0x80 }) {
-            add(#"(url LIKE ? ESCAPE '\' OR path LIKE ? ESCAPE '\')"#, pattern, pattern)
-        } else {
-            // SQLite folds the case of ASCII characters only; this GRDB function folds case like Swift.
-            let folded = pattern.lowercased()
-            add(
-                #"(swiftLowercaseString(url) LIKE ? ESCAPE '\' OR swiftLowercaseString(path) LIKE ? ESCAPE '\')"#,
-                folded, folded)
-        }
+        let folded = search.lowercased()
+        // SQLite folds the case of ASCII characters only; the GRDB function folds case like Swift.
+        let fold = search.utf8.allSatisfy { $0 < 0x80 } ? "lower" : "swiftLowercaseString"
+        add("(instr(\(fold)(url), ?) > 0 OR instr(\(fold)(path), ?) > 0)", folded, folded)
     }
 }

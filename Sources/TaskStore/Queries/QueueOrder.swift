@@ -41,7 +41,7 @@ extension TaskStore {
         var filter = filter
         filter.states = [.queued]
         let condition = Condition(filter, owner: owner, running: [])
-        return try read { database in
+        return try read(within: .asked) { database in
             try database.rows(
                 """
                 SELECT \(TaskRecord.columns) FROM \(GroupSQL.tasks)

@@ -47,11 +47,12 @@ struct TaskSelection {
     /// lanes.
     private func lanes() throws -> (lanes: [Lane], tasks: Int)? {
         let states = storedStates
+        guard !states.isEmpty else { return ([], 0) }
         let groups = try database.rows(
             """
             SELECT id, \(TaskState.stored.map(\.rawValue).joined(separator: ", ")) FROM flow
             WHERE \(GroupSQL.visible) AND (?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR owner = ?2)
-                AND (?3 IS NULL OR batch = ?3)
+                AND (?3 IS NULL OR batch = ?3) AND \(states.map(\.rawValue).joined(separator: " + ")) > 0
             LIMIT ?4
             """, [query.owner, query.filter.owner, query.filter.batch, Self.maximumLanes + 1]
         ) { row in

@@ -57,7 +57,7 @@ extension TaskStore {
 
     /// Returns a page of records as stored; running tasks have the state `queued` in them.
     package func page(_ query: PageQuery) throws(StoreError) -> [TaskRecord] {
-        try read { database in
+        try read(within: .asked) { database in
             let ids = try TaskSelection(query, in: database).ids()
             return try database.rows(
                 """
@@ -87,7 +87,7 @@ extension TaskStore {
         matching filter: TaskFilter, owner: UInt32?, running: Set<TaskID>
     ) throws(StoreError) -> [UInt32: Int] {
         let condition = Condition(filter, owner: owner, running: running)
-        let counts = try read { database in
+        let counts = try read(within: .asked) { database in
             try database.rows(
                 "SELECT task.owner, count(*) FROM \(GroupSQL.tasks) WHERE \(condition.sql) GROUP BY task.owner",
                 StatementArguments(condition.arguments)
@@ -101,6 +101,6 @@ extension TaskStore {
         matching filter: TaskFilter, owner: UInt32?, running: Set<TaskID>, after: TaskID?, limit: Int
     ) throws(StoreError) -> [TaskID] {
         let query = PageQuery(filter: filter, owner: owner, after: after, limit: limit, running: running)
-        return try read { try TaskSelection(query, in: $0).ids() }
+        return try read(within: .chosen) { try TaskSelection(query, in: $0).ids() }
     }
 }

@@ -31,8 +31,10 @@ package enum StoreError: Error, Sendable, Equatable {
     case displaced(String)
     /// The database does not exist, although other files show that there was one; nothing was modified.
     case missing(String)
-    /// The store was closed.
+    /// The store was closed, or the caller that asked is gone.
     case closed
+    /// A read exhausted its budget.
+    case tooCostly
     case other(String)
 }
 
@@ -60,6 +62,9 @@ extension StoreError: CustomStringConvertible {
         case .noRoom(let message), .quota(let message), .cycle(let message), .displaced(let message),
             .missing(let message):
             message
+        case .tooCostly:
+            "the request examines more tasks or events than one may; narrow it by a batch, states or times (--batch, "
+                + "--state, --since, --until), or take smaller parts"
         case .closed:
             "the store is closed because the daemon ends; try again when it runs"
         case .other(let message):

@@ -221,6 +221,8 @@ struct RunEvents {
 extension TaskStore {
     /// The size in bytes of the tasks' facts from which on a page is not extended.
     private static let pageBytes = 64 << 10
+    /// The maximum number of journal rows that a page with conditions on events passes over.
+    static let examinedRows = 10_000
 
     /// Returns the sequence number of the newest event ever recorded; 0 if there is none.
     package func lastEvent() throws(StoreError) -> Int64 {
@@ -256,7 +258,8 @@ extension TaskStore {
         }
     }
 
-    /// Returns events with larger sequence numbers than `sequence`, in order.
+    /// Returns events with larger sequence numbers than `sequence`, in order. The page may be empty although there are
+    /// more: it ends with the rows examined.
     ///
     /// - Parameters:
     ///   - limit: the maximum number of journal rows to read and of events to return.
@@ -279,20 +282,33 @@ extension TaskStore {
             return page
         }
         let owner = scope ?? filter.owner
-        try read { database in
+        try read(within: .asked) { database in
             page.trimmed = try database.lastTrimmedEvent(owner: scope)
             let newest = try database.newestNumber(in: "event")
+            let index = owner == nil ? "NOT INDEXED" : "INDEXED BY event_owner"
+            let end =
+                types == nil && states == nil && first == nil
+                ? nil
+                : try database.firstRow(
+                    """
+                    SELECT sequence FROM event \(index)
+                    WHERE sequence > ?1 AND \(owner == nil ? "?2 IS NULL" : "owner = ?2")
+                    ORDER BY sequence LIMIT 1 OFFSET ?3
+                    """, [sequence, owner, Self.examinedRows - 1]
+                ) { try $0.integer(0) as Int64 }
             let rows = try database.rows(
                 """
                 SELECT sequence, at, type, task_id, owner, state, reason, error_code, error_message, http_status,
                     count, bytes_done, bytes_total, batch, totals
-                FROM event \(owner == nil ? "NOT INDEXED" : "INDEXED BY event_owner")
-                WHERE sequence > ?1 AND \(owner == nil ? "?2 IS NULL" : "owner = ?2")
+                FROM event \(index)
+                WHERE sequence > ?1 AND sequence <= ?8 AND \(owner == nil ? "?2 IS NULL" : "owner = ?2")
                     AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
                     AND (?4 IS NULL OR state IN (SELECT value FROM json_each(?4)))
                     AND (?5 IS NULL OR (task_id + count > ?5 AND task_id <= ?6))
                 ORDER BY sequence LIMIT ?7
-                """, [sequence, owner, types, states, first?.rawValue, last?.rawValue, limit], EventRow.init)
+                """,
+                [sequence, owner, types, states, first?.rawValue, last?.rawValue, limit, end ?? .max],
+                EventRow.init)
             var facts: [TaskID: TaskFacts] = [:]
             let runner = StatementRunner(database)
             var (bytes, isFull) = (0, false)
@@ -315,8 +331,8 @@ extension TaskStore {
                     bytes += event.textBytes
                 }
             }
-            // Fewer rows than asked for were the last ones.
-            if !isFull, rows.count < limit { page.position = max(page.position, newest) }
+            // Fewer rows than asked for were the last ones of those examined.
+            if !isFull, rows.count < limit { page.position = max(page.position, end ?? newest) }
         }
         return page
     }

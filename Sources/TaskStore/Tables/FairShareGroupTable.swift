@@ -88,15 +88,35 @@ extension TaskStore {
         }
     }
 
-    /// Returns the batches that have tasks, by name. The query reads all of their tasks to add up the bytes.
-    package func batches(owner: UInt32?) throws(StoreError) -> [BatchTotals] {
-        try read { database in
-            let visible = "batch IS NOT NULL AND \(GroupSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)"
+    /// Returns a page of the batches that have tasks, by name. The query reads all of their tasks to add up the bytes.
+    ///
+    /// - Parameters:
+    ///   - owner: as in ``PageQuery``.
+    ///   - name: the name after which the page starts; `nil` for the beginning.
+    ///   - limit: the maximum number of batches.
+    package func batches(
+        owner: UInt32?, after name: String? = nil, limit: Int = .max
+    ) throws(StoreError) -> [BatchTotals] {
+        try read(within: .asked) { database in
+            // An index is read in the order of names.
+            let index = owner == nil ? "flow_batch" : "flow_owner"
+            let visible = """
+                batch IS NOT NULL AND \(GroupSQL.visible) AND batch > ?2
+                AND \(owner == nil ? "?1 IS NULL" : "flow.owner = ?1")
+                """
+            let page = try database.rows(
+                """
+                SELECT batch, \(GroupSQL.counts) FROM flow INDEXED BY \(index) WHERE \(visible)
+                GROUP BY batch ORDER BY batch LIMIT ?3
+                """, [owner, name ?? "", limit]
+            ) { row in (batch: try row.text(0), counts: try row.counts(1)) }
+            guard let last = page.last?.batch else { return [] }
             let bytes = try database.rows(
                 """
                 SELECT batch, sum(bytes_done), sum(bytes_total), sum(bytes_total IS NULL)
-                FROM flow CROSS JOIN task ON task.flow = flow.id WHERE \(visible) GROUP BY batch
-                """, [owner]
+                FROM flow INDEXED BY \(index) CROSS JOIN task ON task.flow = flow.id
+                WHERE \(visible) AND batch <= ?3 GROUP BY batch
+                """, [owner, name ?? "", last]
             ) { row in
                 (
                     batch: try row.text(0), done: try row.integer(1) as Int64,
@@ -104,12 +124,9 @@ extension TaskStore {
                 )
             }
             let byBatch = Dictionary(bytes.map { ($0.batch, $0) }) { first, _ in first }
-            return try database.rows(
-                "SELECT batch, \(GroupSQL.counts) FROM flow WHERE \(visible) GROUP BY batch ORDER BY batch", [owner]
-            ) { row in
-                let batch = try row.text(0)
-                return BatchTotals(
-                    batch: batch, counts: try row.counts(1), bytesDone: byBatch[batch]?.done ?? 0,
+            return page.map { batch, counts in
+                BatchTotals(
+                    batch: batch, counts: counts, bytesDone: byBatch[batch]?.done ?? 0,
                     bytesTotal: byBatch[batch]?.total)
             }
         }

@@ -38,6 +38,16 @@ struct TaskEventTests {
         }
     }
 
+    @Test("A38: a text to search for has a greatest length in bytes")
+    func longSearch() throws {
+        func filter(_ count: Int) throws -> TaskFilter {
+            let text = String(repeating: "é", count: count)
+            return try JSONDecoder().decode(TaskFilter.self, from: Data(#"{"search":"\#(text)"}"#.utf8))
+        }
+        #expect(try filter(512).search?.utf8.count == TaskFilter.maximumSearch)
+        #expect(throws: FieldError(field: "filter.search", message: "is longer than 1024 bytes")) { try filter(513) }
+    }
+
     @Test("a number is a number, an error code a word")
     func simple() throws {
         #expect(try Self.json([TaskID(3), TaskID(Int64.max)]) == "[3,9223372036854775807]")

@@ -103,6 +103,34 @@ struct TaskStoreQueriesTests {
         #expect(try search("") == ids)
     }
 
+    @Test("A38: a search whose text almost fits everywhere compares each text once")
+    func costlySearch() async throws {
+        let fixture = try StoreFixture()
+        let url = "https://example.org/" + String(repeating: "q", count: 2_000)
+        _ = try await fixture.store.add((0..<1_000).map { .sample(url, key: "\($0)") }, now: 1)
+        let text = String(repeating: "q", count: 1_000) + "z"
+        // By `LIKE` it took a hundred times as long.
+        let began = ContinuousClock.now
+        #expect(try page(fixture, TaskFilter(search: text)) == [])
+        #expect(ContinuousClock.now - began < .seconds(2))
+    }
+
+    @Test("batches come in pages by name, each with its own numbers")
+    func pagesOfBatches() async throws {
+        let fixture = try StoreFixture()
+        _ = try await fixture.store.add((0..<10).map { .sample(owner: 1, batch: "b\($0)") }, now: 1)
+        _ = try await fixture.store.add([.sample(owner: 2, batch: "b3"), .sample(owner: 2, batch: "c")], now: 1)
+        func names(_ owner: UInt32?, after name: String?, _ limit: Int) throws -> [String] {
+            try fixture.store.batches(owner: owner, after: name, limit: limit).map(\.batch)
+        }
+        #expect(try names(nil, after: nil, 3) == ["b0", "b1", "b2"])
+        #expect(try names(nil, after: "b8", 3) == ["b9", "c"])
+        #expect(try names(1, after: "b8", 3) == ["b9"])
+        #expect(try names(2, after: nil, 3) == ["b3", "c"])
+        #expect(try names(2, after: "c", 3) == [])
+        #expect(try fixture.store.batches(owner: nil, after: "b2", limit: 1).first?.counts == [.queued: 2])
+    }
+
     @Test("a record of another owner is not there")
     func visibility() async throws {
         let fixture = try StoreFixture()

@@ -44,6 +44,31 @@ struct EventJournalTests {
         #expect(try fixture.store.events(after: 4, limit: 10).events.isEmpty)
     }
 
+    @Test("A38: a page passes over a bounded number of events that are not wanted, and tells how far it came")
+    func examination() async throws {
+        let fixture = try StoreFixture()
+        let rows = Int64(TaskStore.examinedRows)
+        try await fixture.execute(
+            """
+            INSERT INTO event (at, type, task_id, owner, state)
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(2 * rows + 5))
+            SELECT i, iif(i = \(rows + 1), 'failed', 'started'), 1, 1000 + i % 2, 'active' FROM n
+            """)
+        func page(_ after: Int64, scope: UInt32? = nil, _ filter: EventFilter) throws -> (Int, Int64) {
+            let page = try fixture.store.events(after: after, limit: 256, filter: filter, scope: scope)
+            return (page.events.count, page.position)
+        }
+        let failed = EventFilter(types: [.failed])
+        #expect(try page(0, failed) == (0, rows))
+        #expect(try page(rows, failed) == (1, 2 * rows))
+        #expect(try page(2 * rows, failed) == (0, 2 * rows + 5))
+        // Another owner's events are not passed over.
+        #expect(try page(0, scope: 1000, failed) == (0, 2 * rows))
+        #expect(try page(0, EventFilter(types: [.started])) == (256, 256))
+        #expect(try page(0, EventFilter(ids: [TaskID(7)])) == (0, rows))
+        #expect(try page(0, EventFilter(states: [.completed])) == (0, rows))
+    }
+
     @Test("a start that a command has overtaken is not recorded")
     func overtakenStart() async throws {
         let fixture = try StoreFixture()

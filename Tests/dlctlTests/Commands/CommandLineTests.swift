@@ -54,6 +54,7 @@ import Testing
             ["list", "--queue", "--after", "7"], ["wait", "--batch", ""], ["wait", "1", "--all"],
             ["wait", "1", "--batch", "b"], ["watch", "--batch", ""], ["watch", "1", "--batch", "b"], ["watch", "x"],
             ["top", "--batch", ""], ["top", "--search", ""], ["top", "1"],
+            ["list", "--search", String(repeating: "q", count: 1_025)],
             ["wait"], ["wait", "1", "--timeout", "nan"], ["wait", "1", "--timeout", "1e3"],
             ["wait", "1", "--timeout=-1"],
             ["list", "--batch", ""], ["cancel", "--batch", ""],
