@@ -166,6 +166,22 @@ struct OwnershipTests {
         #expect(try await fixture.dlctl(Self.bob, "add", "--wait", "-d", theirs, fixture.url).succeeded)
     }
 
+    @Test(
+        "A42: a root itself takes the files of those alone whom the kernel would let write there, whoever owns it",
+        arguments: [0, service])
+    func rootItself(daemonUser: uid_t) async throws {
+        let fixture = try await Fixture(as: daemonUser)
+        for place in [fixture.srv, fixture.srv + "/new"] {
+            let refused = try await fixture.dlctl(Self.alice, "add", "-d", place, fixture.url)
+            #expect(refused.status == .exited(77) && refused.error.contains("may not write to \(place)"), "\(refused)")
+        }
+        #expect(!exists(fixture.srv + "/new"))
+        try #require(chmod(fixture.srv, 0o777) == 0)
+        #expect(try await fixture.dlctl(Self.alice, "add", "--wait", "-d", fixture.srv, fixture.url).succeeded)
+        // The common directory is open to all although it belongs to the daemon.
+        #expect(try await fixture.dlctl(Self.alice, "add", "--wait", "--shared", fixture.url).succeeded)
+    }
+
     @Test("what root made beneath a root is no daemon's that runs as root; what the daemon made is, also after its end")
     func rootsOwn() async throws {
         let fixture = try await Fixture(as: 0)
@@ -173,6 +189,7 @@ struct OwnershipTests {
         let pages = try fixture.daemon.directory.makeDirectory("srv/site/pages")
         let open = try fixture.daemon.directory.makeDirectory("srv/open")
         try #require(chmod(site, 0o755) == 0 && chmod(pages, 0o755) == 0 && chmod(open, 0o777) == 0)
+        try #require(chmod(fixture.srv, 0o777) == 0)
         for place in [site, pages, pages + "/new"] {
             let refused = try await fixture.dlctl(Self.alice, "add", "-d", place, fixture.url)
             #expect(refused.status == .exited(77) && refused.error.contains("may not write to \(place)"), "\(refused)")

@@ -97,10 +97,10 @@ extension DownloadPlace {
 
 /// A check of whether a user may create files in a directory beneath a root.
 ///
-/// The daemon's own directories are never allowed. Directories that the administrator configured or the daemon created
-/// are open to every user who can reach them. Elsewhere the user needs the permissions that the kernel would require. A
-/// daemon that runs as root recognises the directories it created by a mark; other directories of root are not the
-/// daemon's.
+/// The daemon's own directories are never allowed. The common directory (`downloads.directory`) and directories that the
+/// daemon created are open to every user who can reach them. Elsewhere, also in the roots themselves, the user needs the
+/// permissions that the kernel would require. A daemon that runs as root recognises the directories it created by a
+/// mark; other directories of root are not the daemon's.
 struct PlaceEvaluator {
     let place: DownloadPlace
     let user: UserIdentity
@@ -120,7 +120,8 @@ struct PlaceEvaluator {
         for (index, step) in steps.enumerated() {
             let isRoot = index == steps.count - 1
             let isDaemons =
-                step.status.st_uid == settings.daemonUser && (isRoot || settings.daemonUser != 0 || step.isMade)
+                step.status.st_uid == settings.daemonUser
+                && (isRoot ? place.makesRoot : settings.daemonUser != 0 || step.isMade)
             if isDaemons, isRoot { return }
             guard step.may(index == 0 && !isDaemons ? [.write, .search] : .search, user) else { throw refusal }
         }
