@@ -281,6 +281,8 @@ int linux_peer_groups(int fd, uint32_t *groups, int capacity) {
 
 _Static_assert(LINUX_O_PATH == O_PATH, "see open(2)");
 
+const int LINUX_O_DIRECT = O_DIRECT;
+
 union descriptor_space {
     char bytes[CMSG_SPACE(LINUX_MOST_DESCRIPTORS * sizeof(int))];
     struct cmsghdr alignment;

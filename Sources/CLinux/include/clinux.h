@@ -121,6 +121,9 @@ int linux_peer_groups(int fd, uint32_t *groups, int capacity);
 
 #define LINUX_O_PATH 010000000
 
+// O_DIRECT of open(2), whose number differs between architectures.
+extern const int LINUX_O_DIRECT;
+
 // The most descriptors that one message can carry (SCM_MAX_FD in the kernel's include/net/scm.h).
 #define LINUX_MOST_DESCRIPTORS 253
 

@@ -295,6 +295,7 @@ struct Admission {
         switch unfitness {
         case .notRegular: "is not a regular file"
         case .notReadable: "is not open for reading"
+        case .direct: "is open with O_DIRECT, which the daemon cannot read; open it without"
         case .onAnotherMachine:
             "is on a network file system or FUSE, which could keep the daemon waiting: upload a copy on a local disk"
         case .system(let errno): "cannot be used: \(String(cString: strerror(errno)))"

@@ -8,6 +8,8 @@ package final class PassedFile: Sendable {
     package enum Unfitness: Error, Equatable {
         case notRegular
         case notReadable
+        /// The file is open with `O_DIRECT` (open(2)), for which each reader needs the same buffers as the device.
+        case direct
         /// The file system is remote or implemented by a user's program, and may block its readers.
         case onAnotherMachine
         /// A system error (errno(3)).
@@ -102,6 +104,7 @@ package final class PassedFile: Sendable {
         let flags = fcntl(descriptor.raw, F_GETFL)
         guard flags >= 0 else { throw .system(errno) }
         guard flags & O_ACCMODE != O_WRONLY, flags & LINUX_O_PATH == 0 else { throw .notReadable }
+        guard flags & LINUX_O_DIRECT == 0 else { throw .direct }
         // The file system beneath an overlay may be remote.
         guard isTrusted || !FileSystemType(of: descriptor.raw).isOfAnotherMachine else { throw .onAnotherMachine }
     }

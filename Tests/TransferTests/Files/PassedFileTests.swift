@@ -7,14 +7,27 @@ import Testing
 
 @Suite("Files that are passed by others", .timeLimit(.minutes(1)))
 struct PassedFileTests {
-    private func unfitness(of path: String, isTrusted: Bool = false) throws -> PassedFile.Unfitness? {
-        let raw = open(path, O_RDONLY | O_CLOEXEC)
+    private func unfitness(
+        of path: String, isTrusted: Bool = false, flags: Int32 = 0
+    ) throws -> PassedFile.Unfitness? {
+        let raw = open(path, O_RDONLY | O_CLOEXEC | flags)
         guard raw >= 0 else { throw SystemError("open \(path)") }
         do throws(PassedFile.Unfitness) {
             try PassedFile(taking: raw).check(isTrusted: isTrusted)
             return nil
         } catch {
             return error
+        }
+    }
+
+    @Test("A42: a file that is open with O_DIRECT is refused for that, whoever passes it")
+    func direct() throws {
+        // A memory file system may not support it.
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("x", to: "file")
+        #expect(try unfitness(of: path) == nil)
+        for isTrusted in [true, false] {
+            #expect(try unfitness(of: path, isTrusted: isTrusted, flags: LINUX_O_DIRECT) == .direct)
         }
     }
 
