@@ -239,7 +239,7 @@ package struct QueueHandler: ControlHandler {
                     FieldError(field: "types", message: "progress is not in the journal; use events.subscribe"))
             }
             let page = try queue.eventPage(
-                after: start(parameters.selection) ?? 0,
+                after: start(parameters.selection),
                 in: parameters.selection.after == nil ? nil : parameters.selection.journal, limit: parameters.limit,
                 filter: parameters.selection.filter, for: caller)
             return EventsListResult(

@@ -449,21 +449,21 @@ package final class TaskQueue: Sendable {
     /// Returns a page of the journal.
     ///
     /// - Parameters:
-    ///   - sequence: the event after which the page starts.
+    ///   - sequence: the event after which the page starts; `nil` for the beginning of what the journal has.
     ///   - journal: the name of the journal in which it was, if the reader tells.
     ///   - limit: the maximum number of events; `nil` for as many as fit into a page.
     /// - Returns: the page, and the sequence number of the newest event. A page that starts behind lost events begins
     ///   with a gap.
     package func eventPage(
-        after sequence: Int64, in journal: String? = nil, limit: Int?, filter: EventFilter = EventFilter(),
+        after sequence: Int64?, in journal: String? = nil, limit: Int?, filter: EventFilter = EventFilter(),
         for caller: Caller
     ) throws(QueueError) -> (events: [TaskEvent], position: Int64, last: Int64) {
         try stored { () throws(StoreError) in
             let last = try store.lastEvent()
             let most = min(limit ?? EventHub.page, EventHub.page)
-            let start = store.journal.start(after: sequence, in: journal, last: last)
+            let start = store.journal.start(after: sequence ?? 0, in: journal, last: last)
             var page = try store.events(after: start.sequence, limit: most, filter: filter, scope: caller.scope)
-            if start.isLost || (sequence > 0 && page.trimmed > sequence) {
+            if start.isLost || sequence.map({ page.trimmed > $0 }) == true {
                 page.events.insert(.gap(upTo: page.trimmed, before: page.events.first, after: start.sequence), at: 0)
             }
             // An event that was added after `last` was read may be in the page.

@@ -131,6 +131,16 @@ struct EventHubTests {
         #expect(try await first(2, after: 4, in: fixture.queue.journal).map(\.sequence) == [5, 6])
     }
 
+    @Test("a page after 0 tells that the first events are gone, and one without a start begins with what is there")
+    func beginning() async throws {
+        let fixture = try await Self.fixture()
+        try await fixture.store.writes.perform { try $0.run("DELETE FROM event WHERE sequence <= 2") }
+        let page = try fixture.queue.eventPage(after: 0, limit: nil, for: QueueFixture.me)
+        #expect(page.events.map(\.type).first == .gap && page.events.dropFirst().first?.sequence == 3)
+        let all = try fixture.queue.eventPage(after: nil, limit: nil, for: QueueFixture.me)
+        #expect(all.events.first?.sequence == 3 && all.events.first?.type != .gap)
+    }
+
     @Test("of another user's tasks nothing is told")
     func owners() async throws {
         let fixture = try await Self.fixture()
