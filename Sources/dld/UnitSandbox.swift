@@ -47,7 +47,7 @@ struct UnitSandbox {
                 + PlaceInspector.dropIn(PlaceInspector.showing(path, for: use), unit: unit)
         }
         if hasPrivateTemporaryFiles, PlaceInspector.isTemporary(path), !isBound {
-            return "PrivateTmp=yes hides \(path) from \(unit); name a directory outside of /tmp and /var/tmp"
+            return PlaceInspector.private(path, unit: unit)
         }
         guard !use.isOfReading, !isBound, !PlaceInspector.lies(path, beneath: writable), isReadOnly(path) else {
             return nil

@@ -1,5 +1,6 @@
 import Glibc
 package import TaskModel
+import Transfer
 
 /// The purpose of a directory or file.
 package enum PlaceUse: Sendable, Equatable {
@@ -64,6 +65,11 @@ package struct PlaceInspector: Sendable, Equatable {
     /// - Parameter path: an absolute path.
     /// - Returns: `nil` where it can be used.
     package func problem(with path: String, for use: PlaceUse) -> PlaceProblem? {
+        if let unit, Self.isTemporary(path), case let mounts = ProcessFile.read("mountinfo") ?? "",
+            Self.isPrivate(path, mounts: mounts)
+        {
+            return PlaceProblem(systemError: ENOENT, description: Self.private(path, unit: unit))
+        }
         var information = stat()
         guard stat(path, &information) == 0 else {
             let error = errno
@@ -148,6 +154,25 @@ package struct PlaceInspector: Sendable, Equatable {
     /// Whether `PrivateTmp=yes` replaces the directory that contains the path (systemd.exec(5)).
     package static func isTemporary(_ path: String) -> Bool {
         lies(path, beneath: ["/tmp", "/var/tmp"])
+    }
+
+    /// Returns the text for a path that `PrivateTmp=yes` hides.
+    package static func `private`(_ path: String, unit: String) -> String {
+        "PrivateTmp=yes hides \(path) from \(unit); name a directory outside of /tmp and /var/tmp"
+    }
+
+    /// Whether a path leads into the directory that systemd mounts for `PrivateTmp=yes`.
+    ///
+    /// - Parameter mounts: the content of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
+    static func isPrivate(_ path: String, mounts: String) -> Bool {
+        var (root, length) = (""[...], -1)
+        for line in mounts.split(separator: "\n") {
+            let fields = line.split(separator: " ", maxSplits: 5)
+            guard fields.count > 5, lies(path, beneath: [String(fields[4])]) else { continue }
+            // Of several mounts on one point the last one counts.
+            if fields[4].utf8.count >= length { (root, length) = (fields[3], fields[4].utf8.count) }
+        }
+        return root.split(separator: "/").contains { $0.hasPrefix("systemd-private-") }
     }
 
     /// Whether `ProtectHome=yes` hides the path (systemd.exec(5)).

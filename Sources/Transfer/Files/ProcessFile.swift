@@ -1,9 +1,9 @@
 import Glibc
 
 /// Kernel information about this process and the machine.
-enum ProcessFile {
+package enum ProcessFile {
     /// - Returns: the text of `/proc/self/NAME`; `nil` if it cannot be read.
-    static func read(_ name: String) -> String? { read(path: "/proc/self/\(name)") }
+    package static func read(_ name: String) -> String? { read(path: "/proc/self/\(name)") }
 
     /// - Returns: the text of a kernel file; `nil` if it cannot be read.
     static func read(path: String) -> String? {

@@ -27,6 +27,22 @@ struct PlaceInspectorTests {
         #expect(inspector.problem(with: path, for: .downloads(makes: true)) == nil)
     }
 
+    @Test("a path in a service's private /tmp is refused, and one that is bound there is not")
+    func privateTemporary() {
+        let mounts = """
+            22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
+            90 22 8:1 /tmp/systemd-private-1a2b-dld.service-Xy/tmp /tmp rw shared:2 - ext4 /dev/sda1 rw
+            91 90 8:1 /srv/drop /tmp/drop rw shared:3 - ext4 /dev/sda1 rw
+            """
+        for path in ["/tmp", "/tmp/a", "/tmp/dropped"] {
+            #expect(PlaceInspector.isPrivate(path, mounts: mounts), "\(path)")
+        }
+        for path in ["/", "/var/tmp/a", "/tmp/drop", "/tmp/drop/a"] {
+            #expect(!PlaceInspector.isPrivate(path, mounts: mounts), "\(path)")
+        }
+        #expect(!PlaceInspector.isPrivate("/tmp/a", mounts: ""))
+    }
+
     @Test("a file is no directory, and none can be made beneath it")
     func kind() throws {
         let directory = try TemporaryDirectory()
