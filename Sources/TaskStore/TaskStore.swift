@@ -84,7 +84,9 @@ package final class TaskStore: Sendable {
                 return (identity, try JournalIdentity(database), TaskID(try database.newestNumber(in: "task")))
             }
             try Self.markOpening(of: pool, version: version)
-            watch = StoreWatch(directory: directory, names: try StoreNames(path: file.path), report: report)
+            let watch = StoreWatch(directory: directory, names: try StoreNames(path: file.path), report: report)
+            pool.writeWithoutTransaction { watch.recordContents($0) }
+            self.watch = watch
         } catch {
             throw StoreError(error, path: file.path)
         }

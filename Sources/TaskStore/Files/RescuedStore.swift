@@ -1,7 +1,7 @@
 import GRDB
 import Glibc
 
-/// Copies of a database whose file was deleted or renamed while a daemon had it open: `dld.db.rescued-TIME` in the
+/// Copies of a database whose file was deleted, renamed or overwritten while a daemon had it open: `dld.db.rescued-TIME` in the
 /// state directory.
 ///
 /// The next start continues with such a copy if that loses no data. Files in the way are renamed, never replaced or
@@ -85,6 +85,8 @@ struct RescuedStore {
         if let current = opening(of: path) {
             let same = copies.filter { opening(of: "\(directory)/\($0)") == current }
             if same.count == 1 { return [try adopt(same[0], in: directory)] }
+        } else if copies.count == 1, isRuined(path) {
+            return [try adopt(copies[0], in: directory)]
         }
         return [
             "\(directory) contains rescued copies of lost databases, which do not belong to the present database "
@@ -122,6 +124,17 @@ struct RescuedStore {
             guard found == "ok" else { throw StoreError.corrupt("the copy \(path): \(found ?? "unreadable")") }
         } catch {
             throw StoreError(error, path: path)
+        }
+    }
+
+    /// Whether a file is no database any more: it is empty, or SQLite finds it damaged.
+    private static func isRuined(_ path: String) -> Bool {
+        if size(of: path) == 0 { return true }
+        do {
+            _ = try DatabaseFiles.read(path) { try String.fetchOne($0, sql: "PRAGMA schema_version") }
+            return false
+        } catch {
+            return [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains((error as? DatabaseError)?.resultCode)
         }
     }
 

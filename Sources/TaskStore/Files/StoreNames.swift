@@ -21,6 +21,9 @@ struct StoreNames: Sendable {
     private let database: Name
     private let log: Name
 
+    /// The path of the database.
+    var path: String { database.path }
+
     /// Records the identities of the open files.
     ///
     /// - Parameter path: the path of the database, which must be open and have a log.

@@ -2,8 +2,8 @@ import GRDB
 import Glibc
 import Synchronization
 
-/// A monitor that checks whether the paths of the store's open files still refer to them, and saves a copy of the
-/// database if they do not.
+/// A monitor that checks whether the paths of the store's open files still refer to them and whether the files have the
+/// contents that this process gave them, and saves a copy of the database if not.
 ///
 /// In that case the store rejects all changes, because acknowledged changes would be lost at the next start.
 final class StoreWatch: Sendable {
@@ -17,6 +17,7 @@ final class StoreWatch: Sendable {
     private let directory: String
     private let names: StoreNames
     private let copy = Mutex(Copy.none)
+    private let contents = Mutex<(known: StoreContents?, fault: StoreNames.Fault?)>((nil, nil))
     /// Receives a message once when a fault is found, and once more when a copy succeeds after a failed attempt.
     private let report: @Sendable (String) -> Void
 
@@ -29,24 +30,45 @@ final class StoreWatch: Sendable {
         self.report = report
     }
 
+    /// The present fault. A database that was truncated or overwritten stays unusable until the next start.
+    private var fault: StoreNames.Fault? { contents.withLock { $0.fault } ?? names.fault() }
+
     /// Whether the store currently rejects changes.
-    var isDisplaced: Bool { names.fault() != nil }
+    var isDisplaced: Bool { fault != nil }
 
     /// Whether a checkpoint of the log into the database is safe.
-    var mayCheckpoint: Bool { names.fault().map(\.isLogGone) ?? true }
+    var mayCheckpoint: Bool { fault.map(\.isLogGone) ?? true }
 
     /// A description of the fault and its remedy; `nil` if there is no fault.
-    var problem: String? {
-        guard let fault = names.fault() else { return nil }
-        return text(fault)
+    var problem: String? { fault.map(text) }
+
+    /// Records the contents of the files after a change by this process.
+    ///
+    /// - Parameter database: the writer connection, outside of any transaction.
+    func recordContents(_ database: Database) {
+        let found = StoreContents(of: database)
+        contents.withLock { contents in
+            if contents.fault == nil { contents.known = found ?? contents.known }
+        }
     }
 
-    /// Checks the paths and tries to save a copy if they are displaced.
+    /// Checks that the files have the contents that were recorded last.
+    private func checkContents(_ database: Database) {
+        contents.withLock { contents in
+            guard contents.fault == nil, let known = contents.known,
+                let text = StoreContents(of: database)?.fault(since: known)
+            else { return }
+            contents.fault = StoreNames.Fault(text: "\(names.path) \(text)")
+        }
+    }
+
+    /// Checks the paths and the contents, and tries to save a copy if something is wrong with them.
     ///
     /// - Parameter database: the writer connection, outside of any transaction.
     /// - Returns: the error with which the store rejects changes; `nil` if there is no fault.
     func refusal(_ database: Database) -> StoreError? {
-        guard let fault = names.fault() else { return nil }
+        checkContents(database)
+        guard let fault else { return nil }
         rescue(database, fault)
         return .displaced(text(fault))
     }

@@ -80,7 +80,9 @@ final class WriteQueue: Sendable {
                     if let refusal = watch.refusal(database) {
                         return continuation.resume(returning: .failure(refusal))
                     }
-                    continuation.resume(returning: Result { try body(database) }.mapError { StoreError($0) })
+                    let result = Result { try body(database) }.mapError { StoreError($0) }
+                    watch.recordContents(database)
+                    continuation.resume(returning: result)
                 }
             }
         }
@@ -191,8 +193,11 @@ final class WriteQueue: Sendable {
             }
             try database.commit()
             commitTime.record(since: began)
+            watch.recordContents(database)
         } catch {
             try? database.rollback()
+            // A large transaction was written to the log in part.
+            watch.recordContents(database)
             throw error
         }
         // Only this check after the commit ensures that the committed data is in a file that still has its path.

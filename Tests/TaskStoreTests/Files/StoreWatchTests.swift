@@ -56,6 +56,50 @@ struct StoreWatchTests {
         try last.close()
     }
 
+    @Test(
+        "A42: a database that another program truncates or overwrites is not written to again, and is saved",
+        arguments: ["", "another's", String(repeating: "x", count: 100_000)])
+    func ruined(content: String) async throws {
+        let store = try TaskStore(directory: directory.path)
+        _ = try await store.add([.sample("https://example.org/kept")], now: 1)
+        let descriptor = open(directory.file("dld.db"), O_WRONLY | O_TRUNC)
+        #expect(write(descriptor, content, content.utf8.count) == content.utf8.count)
+        close(descriptor)
+        for _ in 0..<2 { await expectDisplaced(store) }
+        #expect(copies.count == 1 && store.problem?.contains("by another program") == true)
+        #expect(try urls(store) == ["https://example.org/kept"], "what is in memory can be read")
+        try store.close()
+        #expect(try StoreFixture.bytes(of: directory.file("dld.db")) == Array(content.utf8))
+
+        let next = try TaskStore(directory: directory.path)
+        #expect(try urls(next) == ["https://example.org/kept"] && next.notes.count == 1 && copies.isEmpty)
+        _ = try await next.add([.sample()], now: 2)
+        #expect(next.problem == nil)
+        try next.close()
+    }
+
+    @Test("A42: an earlier state of the database in its place, and a log cut short, are noticed")
+    func earlier() async throws {
+        let store = try TaskStore(directory: directory.path)
+        let before = try StoreFixture.bytes(of: directory.file("dld.db"))
+        _ = try await store.add((0..<500).map { .sample("https://example.org/\($0)") }, now: 1)
+        _ = try await store.emptyLog()
+        _ = try await store.add([.sample()], now: 1)
+        let descriptor = open(directory.file("dld.db"), O_WRONLY | O_TRUNC)
+        #expect(write(descriptor, before, before.count) == before.count)
+        close(descriptor)
+        await expectDisplaced(store)
+        try store.close()
+
+        let place = try TemporaryDirectory()
+        let second = try TaskStore(directory: place.path)
+        _ = try await second.add([.sample()], now: 1)
+        try #require(truncate(place.file("dld.db-wal"), 4_096) == 0)
+        await #expect(throws: StoreError.self) { _ = try await second.add([.sample()], now: 1) }
+        #expect(second.problem?.contains("has a log that was truncated") == true)
+        try second.close()
+    }
+
     @Test("a look is enough for what is held to be saved")
     func reading() async throws {
         let store = try TaskStore(directory: directory.path)
