@@ -55,7 +55,8 @@ struct AnswerWriter {
             return false
         case .status(let code, let headers, let text):
             guard head(code, headers + ["Content-Length: \(text.utf8.count)"]) else { return false }
-            return request.method == "HEAD" || sendAll(descriptor, Array(text.utf8))
+            guard request.method == "HEAD" || sendAll(descriptor, Array(text.utf8)) else { return false }
+            return !headers.contains("Connection: close")
         case .redirect(let location):
             return head(302, ["Location: \(location)", "Content-Length: 0"])
         case .hang:

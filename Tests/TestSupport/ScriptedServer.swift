@@ -27,11 +27,22 @@ package final class ScriptedServer: Sendable {
         package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
     }
 
+    /// How many connections are served at a time.
+    package enum Service: Sendable {
+        case all
+        /// One. The responses to requests over others begin, in any order, once it has ended.
+        case oneByOne
+        /// One. Requests over connections that come meanwhile are never answered.
+        case onlyOne
+    }
+
     package let port: Int
     private let host: UInt8
     private let listener: Int32
     private let script: [String: [ScriptedAnswer]]
     private let line: NetworkLine?
+    private let continuesRequests: Bool
+    private let service: Service
     private let state = Mutex(State())
 
     private struct State {
@@ -41,6 +52,8 @@ package final class ScriptedServer: Sendable {
         var accepted = 0
         var conversations = 0
         var stopped = false
+        /// The number of the connection that is served where others are not.
+        var served: Int?
     }
 
     /// Starts the server.
@@ -51,9 +64,16 @@ package final class ScriptedServer: Sendable {
     ///   - host: the last number of its address 127.0.0.x.
     ///   - port: the port; with 0 the kernel chooses one.
     ///   - line: the simulated line between server and clients; `nil` for none.
-    package init(host: UInt8 = 1, port: Int = 0, line: NetworkLine? = nil, _ script: [String: [ScriptedAnswer]]) throws
-    {
+    ///   - continuesRequests: whether a request with `Expect: 100-continue` is told to continue. Otherwise its response
+    ///     is sent at once, and its body is not read.
+    ///   - service: how many connections are served at a time.
+    package init(
+        host: UInt8 = 1, port: Int = 0, line: NetworkLine? = nil, continuesRequests: Bool = true,
+        service: Service = .all, _ script: [String: [ScriptedAnswer]]
+    ) throws {
         self.script = script
+        self.continuesRequests = continuesRequests
+        self.service = service
         self.line = line
         self.host = host
         (listener, self.port) = try listenOnLoopback(host: host, port: port, backlog: 1024)
@@ -134,15 +154,39 @@ package final class ScriptedServer: Sendable {
         }
     }
 
+    /// Waits until a connection is served.
+    ///
+    /// - Returns: `false` if it never is.
+    private func isServed(_ number: Int, on connection: Int32) -> Bool {
+        if case .all = service { return true }
+        while true {
+            let (isServed, isStopped) = state.withLock { state in
+                if state.served == nil { state.served = number }
+                return (state.served == number, state.stopped)
+            }
+            if isServed || isStopped { return isServed }
+            var byte: UInt8 = 0
+            if case .onlyOne = service {
+                while recv(connection, &byte, 1, 0) > 0 {}
+                return false
+            }
+            // A client that has left is not served.
+            if recv(connection, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0 { return false }
+            usleep(1_000)
+        }
+    }
+
     private func converse(on connection: Int32) {
-        var reader = RequestReader(descriptor: connection)
+        var reader = RequestReader(descriptor: connection, continuesRequests: continuesRequests)
         let connected = line.map { NetworkLine.Connection($0) }
         let number = state.withLock { state in
             state.conversations += 1
             return state.conversations
         }
+        defer { state.withLock { if $0.served == number { $0.served = nil } } }
         while var request = reader.next() {
             request.connection = number
+            guard isServed(number, on: connection) else { return }
             connected?.begin()
             let answer = state.withLock { [request] state in
                 let earlier = state.requests.count { $0.path == request.path }
@@ -162,9 +206,13 @@ package final class ScriptedServer: Sendable {
 /// A reader of the requests on a connection, including their bodies.
 struct RequestReader {
     let descriptor: Int32
+    let continuesRequests: Bool
     private var pending: [UInt8] = []
 
-    init(descriptor: Int32) { self.descriptor = descriptor }
+    init(descriptor: Int32, continuesRequests: Bool = true) {
+        self.descriptor = descriptor
+        self.continuesRequests = continuesRequests
+    }
 
     private mutating func fill() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65536)
@@ -224,6 +272,7 @@ struct RequestReader {
         let chunked = header("transfer-encoding") == "chunked"
         let length = header("content-length").flatMap { Int($0) } ?? 0
         if header("expect") == "100-continue", chunked || length > 0 {
+            if !continuesRequests { return [] }
             _ = sendAll(descriptor, Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
         }
         guard chunked else { return take(length) }
