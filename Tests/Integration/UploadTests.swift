@@ -1,3 +1,4 @@
+import ControlProtocol
 import TaskModel
 import TestSupport
 import Testing
@@ -52,6 +53,33 @@ struct UploadTests {
         #expect(try await daemon.settled(id).state == .completed)
         #expect(server.requests(for: "/in").count == 2)
         #expect(server.requests(for: "/in").last?.body == resource.bytes)
+    }
+
+    @Test(
+        "F79: an upload whose `Expect` is refused completes without it, or fails with the last status",
+        arguments: [["--method", "PUT"], ["--method", "POST"], ["--form", "a=b"]], [true, false])
+    func refusedExpectation(options: [String], isClosed: Bool) async throws {
+        let refusal = ScriptedAnswer.status(417, headers: isClosed ? ["Connection: close"] : [])
+        let servers = try (0..<2).map { _ in
+            try ScriptedServer(
+                continuesRequests: false, ["/in": [refusal, .status(201)], "/full": [refusal, .status(403)]])
+        }
+        let daemon = try await DaemonProcess.started()
+        let resource = Resource(size: 3 * mebibyte, seed: 6)
+        try resource.write(to: daemon.directory.file("source"))
+        func upload(to url: String) async throws -> TaskStatus {
+            let outcome = try await daemon.dlctl(["upload"] + options + [daemon.directory.file("source"), url])
+            let number = try #require(outcome.lines.first.flatMap { Int64($0) }, "\(outcome.error)")
+            return try await daemon.settled(TaskID(number))
+        }
+        let sent = try await upload(to: servers[0].url("/in"))
+        #expect(sent.state == .completed && sent.attempts == 1, "\(sent)")
+        #expect(sent.bytesDone == sent.bytesTotal)
+        let requests = servers[0].requests(for: "/in")
+        #expect(requests.map { $0.header("expect") } == ["100-continue", nil])
+        #expect(requests.last?.body.count ?? 0 >= resource.size)
+        let refused = try await upload(to: servers[1].url("/full"))
+        #expect(refused.error?.code.rawValue == "http-403", "\(refused)")
     }
 
     @Test("a source that is not there fails the task and says so")

@@ -11,6 +11,8 @@ final class Transaction {
         var fields: [String] = []
         /// Whether the request has a body, which the client writes.
         var sendsBody = false
+        /// The expectation of the request; `nil` if it has none.
+        var expectation: TransactionStateMachine.Expectation?
         /// Whether libcurl decodes the body of the response.
         var decodes = false
         var configure: (Exchange) throws(CurlError) -> Void = { (_: Exchange) throws(CurlError) in }
@@ -181,6 +183,9 @@ final class Transaction {
         case .avoidHTTP2(let origin, let next):
             session.resources.avoidHTTP2(at: origin)
             return perform(next)
+        case .omitExpectation(let origin):
+            session.resources.omitExpectation(at: origin)
+            return false
         case .ask(let pending): return ask(pending)
         case .evaluate(let shown): return perform(machine.trustEvaluated(shown, isTrusted: trust.accepts(shown)))
         case .deliverHead(let head, let url):
@@ -221,6 +226,7 @@ final class Transaction {
             }
             try request.checkHeaders()
             var contribution = try client.prepare(request, at: url, of: self)
+            machine.prepared(expecting: contribution.expectation)
             contribution.fields += machine.authorization.fields(for: request, at: url)
             cookies = ExchangeCookies(of: request, at: url, session.configuration)
             if let line = cookies?.fieldLine() { contribution.fields.append(line) }

@@ -17,6 +17,8 @@ indirect enum TransactionAction {
     case send(TransferRequest, CurlURL)
     /// Remembers that HTTP/2 does not work at an origin, and performs the other action then.
     case avoidHTTP2(origin: String, then: TransactionAction)
+    /// Remembers that an origin refuses `Expect: 100-continue`, and refuses the exchange as ``refuse`` does.
+    case omitExpectation(origin: String)
     /// Asks the delegate; ``TransactionStateMachine/answered(_:_:)`` or ``TransactionStateMachine/answerDelayed(_:)``
     /// follows.
     case ask(PendingQuestion)

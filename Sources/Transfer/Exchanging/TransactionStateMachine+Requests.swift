@@ -31,6 +31,9 @@ extension TransactionStateMachine {
         reasons.formIntersection(.suspended)
     }
 
+    /// Records the expectation of the request that is about to be sent; `nil` if it has none.
+    mutating func prepared(expecting expectation: Expectation?) { exchange.expectation = expectation }
+
     /// Makes `request` the next request and forgets earlier redirects.
     mutating func restart(from request: TransferRequest) {
         self.request = request
@@ -51,7 +54,9 @@ extension TransactionStateMachine {
 
     /// Handles a request that goes to the network after a stub has read its body.
     mutating func passedToNetwork() {
+        let expectation = exchange.expectation
         if awaitsHead { beginExchange() }
+        exchange.expectation = expectation
     }
 
     /// Handles a request that could not be sent.

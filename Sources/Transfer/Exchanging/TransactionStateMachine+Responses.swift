@@ -10,6 +10,11 @@ extension TransactionStateMachine {
     mutating func headReceived(_ head: ResponseHead, asksAboutRedirects: Bool) -> TransactionAction {
         guard case .requested = state, let url else { return .refuse }
         connection.isStale = false
+        if head.status == 417, hasExpectation(head) {
+            // libcurl 7.88 would repeat the request within the exchange, and this status would stand for the next one.
+            state = .discarding(then: .send(request, url))
+            return .omitExpectation(origin: url.origin)
+        }
         if RedirectRule.isRedirect(head.status), request.redirects.follows(head.status, method: request.method) {
             return redirected(head, at: url, asksDelegate: asksAboutRedirects)
         }
@@ -17,6 +22,16 @@ extension TransactionStateMachine {
             return challenged(demand, head, at: url)
         }
         return deliver(head, at: url, .inCallback)
+    }
+
+    /// Whether the request of a response had an `Expect` field, without which it is to be repeated (RFC 9110, section
+    /// 10.1.1).
+    private func hasExpectation(_ head: ResponseHead) -> Bool {
+        switch exchange.expectation {
+        case .named: true
+        case .overHTTP1: head.version.hasPrefix("1")
+        case nil: false
+        }
     }
 
     /// Delivers the head of the final response to the client.

@@ -58,8 +58,18 @@ struct TransactionStateMachine {
         case end
     }
 
+    /// A request's expectation that the server answers before the body is sent (RFC 9110, section 10.1.1).
+    enum Expectation {
+        /// libcurl adds `Expect: 100-continue`, over HTTP/1 only.
+        case overHTTP1
+        /// The request or the session names the field.
+        case named
+    }
+
     /// The properties of one exchange.
     struct ExchangeProgress {
+        /// The expectation of the request; `nil` if it has none.
+        var expectation: Expectation?
         /// Whether a stored response takes the place of a server's.
         var isStored = false
         /// Whether bytes of a body were received or sent.

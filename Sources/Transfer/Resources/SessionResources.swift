@@ -22,7 +22,11 @@ final class SessionResources: Sendable {
     /// The origins whose HTTP/2 failed.
     private let plainOrigins = Mutex<Set<String>>([])
 
-    private static let largestPlainOrigins = 1024
+    /// The origins that refused `Expect: 100-continue`.
+    private let unexpectingOrigins = Mutex<Set<String>>([])
+
+    /// The limit of each of these sets.
+    private static let largestOrigins = 1024
 
     /// Creates the resources and starts the threads of the loops.
     ///
@@ -106,15 +110,20 @@ final class SessionResources: Sendable {
         disks.disk(of: part?.directory ?? target?.directory)
     }
 
-    // MARK: HTTP/2
+    // MARK: Origins
 
     /// Uses HTTP/1.1 with an origin from now on.
-    func avoidHTTP2(at origin: String) {
-        plainOrigins.withLock { origins in
-            if origins.count >= Self.largestPlainOrigins { origins.removeAll() }
-            origins.insert(origin)
-        }
-    }
+    func avoidHTTP2(at origin: String) { plainOrigins.withLock { Self.insert(origin, into: &$0) } }
 
     func avoidsHTTP2(at origin: String) -> Bool { plainOrigins.withLock { $0.contains(origin) } }
+
+    /// Sends no `Expect` to an origin from now on, since it responded with 417.
+    func omitExpectation(at origin: String) { unexpectingOrigins.withLock { Self.insert(origin, into: &$0) } }
+
+    func omitsExpectation(at origin: String) -> Bool { unexpectingOrigins.withLock { $0.contains(origin) } }
+
+    private static func insert(_ origin: String, into origins: inout Set<String>) {
+        if origins.count >= largestOrigins { origins.removeAll() }
+        origins.insert(origin)
+    }
 }

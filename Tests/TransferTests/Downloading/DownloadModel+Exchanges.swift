@@ -166,7 +166,7 @@ extension DownloadModel {
     private mutating func perform(_ action: TransactionAction, _ number: Int) -> Bool {
         switch action {
         case .proceed, .resume: return true
-        case .refuse: return false
+        case .refuse, .omitExpectation: return false
         case .cancelExchange:
             guard let index = index(of: number), connections[index].isBusy else {
                 return report(number) { $0.exchangeWasAbsent() }

@@ -87,6 +87,7 @@ struct TransactionModel {
     private var stored: Int?
     private var openQuestions: [Int] = []
     private var hasHead = false
+    private var omitsExpectation = false
     /// The delegate's or the policy's verdict on the certificates shown last.
     private var verdict: Bool?
     private(set) var starts = 0
@@ -191,7 +192,7 @@ struct TransactionModel {
     private mutating func respond() {
         let heads: [ResponseHead] = [
             head(200), head(302, ["Location: /b"]), head(401, ["WWW-Authenticate: Basic realm=\"r\""]), head(302),
-            ResponseHead(status: 200, version: "2", lines: []),
+            ResponseHead(status: 200, version: "2", lines: []), head(417),
         ]
         let head = isCalm ? heads[0] : choices.choose(heads)
         exchange = .body(left: isCalm ? 0 : choices.choose([0, 40_000, 200_000]))
@@ -262,6 +263,10 @@ struct TransactionModel {
         case .resume: resume()
         case .send: sendRequest()
         case .avoidHTTP2(_, let next): return perform(next)
+        case .omitExpectation:
+            if omitsExpectation { fail("a request is repeated without Expect twice") }
+            omitsExpectation = true
+            return false
         case .ask(let pending): return ask(pending)
         case .evaluate(let shown):
             let isTrusted = isCalm || choices.choose([true, false])
@@ -295,7 +300,9 @@ struct TransactionModel {
         case 2:
             stored = choices.choose([0, 2])
             perform(machine.storedResponseFound(head(200)))
-        default: exchange = isSecure ? .connecting : .sent
+        default:
+            exchange = isSecure ? .connecting : .sent
+            machine.prepared(expecting: omitsExpectation ? nil : .named)
         }
     }
 

@@ -130,6 +130,14 @@ struct TransactionTransitionTests {
         ("head 302", action { receive(moved, &$0) }),
         ("head 302, asked", action { $0.headReceived(moved, asksAboutRedirects: true) }),
         ("head 302 to nowhere", action { receive(head(302), &$0) }),
+        ("head 417", action { receive(head(417), &$0) }),
+        (
+            "head 417 to Expect",
+            action { machine in
+                machine.prepared(expecting: .overHTTP1)
+                return receive(head(417), &machine)
+            }
+        ),
         ("head 401", action { receive(head(401), &$0) }),
         ("head 401 Basic", action { receive(head(401, [basic]), &$0) }),
         ("handled: receive", action { $0.headHandled(.receive) }),
@@ -255,6 +263,8 @@ struct TransactionTransitionTests {
         "head 302 | refuse | - > discarding, send | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse",
         "head 302, asked | refuse | ask redirect > redirect? now | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse",
         "head 302 to nowhere | refuse | - > discarding, fail | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse",
+        "head 417 | refuse | head 417 > delivering now | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse",
+        "head 417 to Expect | refuse | omit Expect > discarding, send | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse",
         "head 401 | refuse | head 401 > delivering now | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse",
         "head 401 Basic | refuse | ask challenge > challenge? now | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse | refuse",
         "handled: receive | - | - | - | - | - | - | - | - | - | - | - | - > receiving | - | - | - | - | - | - | -",

@@ -12,6 +12,7 @@ extension TransactionAction {
         case .resume: "resume"
         case .send(_, let url): "send \(url.path)"
         case .avoidHTTP2(_, let next): "avoid HTTP/2, \(next.words)"
+        case .omitExpectation: "omit Expect"
         case .ask(let pending): "ask \(pending.question.words)"
         case .evaluate: "evaluate"
         case .deliverHead(let head, _): "head \(head.status)"

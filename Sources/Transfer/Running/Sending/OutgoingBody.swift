@@ -73,12 +73,10 @@ final class OutgoingBody {
         }
         let (method, isPresent) = (request.method.rawValue, isPresent)
         let length = isPresent ? sender.length : 0
-        if isPresent, let length, length <= Self.smallBody,
-            !SentFields.names(.expect, request, task.session.configuration)
-        {
-            // libcurl would wait a second for a server that ignores `Expect: 100-continue`. A line without a value
-            // removes the field.
-            contribution.fields.append("Expect:")
+        if isPresent {
+            contribution.expectation = expectation(of: request, at: transaction.url)
+            // A line without a value removes the field.
+            if contribution.expectation == nil { contribution.fields.append("Expect:") }
         }
         let configure = contribution.configure
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
@@ -95,6 +93,16 @@ final class OutgoingBody {
                 try exchange.easy.set(.method, to: method)
             }
         }
+    }
+
+    /// Returns how the server is asked before the body is sent; `nil` if it is not. libcurl would wait a second for a
+    /// server that ignores `Expect: 100-continue`, which a small body is not worth.
+    private func expectation(
+        of request: TransferRequest, at url: CurlURL?
+    ) -> TransactionStateMachine.Expectation? {
+        if let url, task.session.resources.omitsExpectation(at: url.origin) { return nil }
+        if SentFields.names(.expect, request, task.session.configuration) { return .named }
+        return sender.length.map { $0 <= Self.smallBody } ?? false ? nil : .overHTTP1
     }
 
     /// Returns whether the request has a body. A redirect that changed the method to GET dropped it (RFC 9110, section

@@ -142,6 +142,89 @@ struct UploadTests {
         #expect(server.requests(for: "/there").isEmpty)
     }
 
+    @Test(
+        "F79: a request whose `Expect` is refused is repeated without it, and the last status counts",
+        arguments: [HTTPRequest.Method.put, .post], [nil, 10, 3_000_000] as [Int64?])
+    func refusedExpectation(method: HTTPRequest.Method, size: Int64?) async throws {
+        for headers in [["Connection: close"], []] {
+            let server = try ScriptedServer(
+                continuesRequests: false,
+                [
+                    "/in": [.status(417, headers: headers, body: "no"), .status(201)],
+                    "/full": [.status(417, headers: headers), .status(507)],
+                    "/odd": [.status(417, headers: headers)],
+                ])
+            for (path, status) in [("/in", 201), ("/full", 507), ("/odd", 417)] {
+                // A session of its own has not met the server yet.
+                let manager = try SessionManager(configuration: .test())
+                var request = TransferRequest(url: server.url(path), method: method)
+                // A small body is sent with the field only where the caller names it.
+                if size ?? 0 < 1 << 20 { request.headerFields[.expect] = "100-continue" }
+                let upload =
+                    if let size {
+                        manager.upload(try source(Resource(size: size)), with: request)
+                    } else {
+                        manager.upload(with: request) { $0.append(Array("text".utf8), name: "field") }
+                    }
+                #expect(await upload.outcome.head?.status == status)
+                let requests = server.requests(for: path)
+                #expect(requests.map { $0.header("expect") } == ["100-continue", nil])
+                #expect(requests.map(\.method) == [method.rawValue, method.rawValue])
+                #expect(upload.uploadProgress.completedBytes == Int64(requests.last?.body.count ?? 0))
+                if let size { #expect(requests.last?.body == Resource(size: size).bytes) }
+            }
+        }
+    }
+
+    @Test("F79: a server that refuses `Expect` is sent none for the rest of the session")
+    func expectationOmitted() async throws {
+        let server = try ScriptedServer(
+            continuesRequests: false, ["/in": [.status(417), .status(201)], "/next": [.status(201)]])
+        let resource = Resource(size: 2_000_000)
+        for path in ["/in", "/next"] {
+            let request = TransferRequest(url: server.url(path), method: .put)
+            #expect(await manager.upload(try source(resource), with: request).validate().outcome.head?.status == 201)
+        }
+        #expect(server.requests().map { $0.header("expect") } == ["100-continue", nil, nil])
+        #expect(server.requests(for: "/next").first?.body == resource.bytes)
+    }
+
+    @Test("F79: a 417 that follows the whole body has the request repeated too")
+    func lateRefusedExpectation() async throws {
+        let server = try ScriptedServer(["/in": [.status(417), .status(201)]])
+        let resource = Resource(size: 2_000_000)
+        let request = TransferRequest(url: server.url("/in"), method: .post)
+        #expect(await manager.upload(try source(resource), with: request).validate().outcome.head?.status == 201)
+        #expect(server.requests().map(\.body) == [resource.bytes, resource.bytes])
+        #expect(server.requests().map { $0.header("expect") } == ["100-continue", nil])
+    }
+
+    @Test("F79: a 417 to a request without `Expect` is its status")
+    func unexpectedRefusal() async throws {
+        let server = try ScriptedServer(["/in": [.status(417), .status(201)]])
+        let request = TransferRequest(url: server.url("/in"), method: .put)
+        let outcome = await manager.upload(try source(Resource(size: 1000)), with: request).validate().outcome
+        #expect(outcome.error?.httpStatus == 417)
+        #expect(server.requests().count == 1)
+    }
+
+    @Test("F79: so is one to a server that offers HTTP/2", arguments: [10, 3_000_000], [true, false])
+    func refusedExpectationOverHTTP2(size: Int64, isNamed: Bool) async throws {
+        let dav = "alias @UPLOADS@/; dav_methods PUT; client_max_body_size 0;"
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(
+            [.custom("/in/", "if ($http_expect) { return 417; } \(dav)")],
+            tls: .init(certificate: certificates.server), http2: true)
+        let manager = try SessionManager(configuration: .test { $0.caFile = certificates.authority.path })
+        let resource = Resource(size: size)
+        var request = TransferRequest(url: nginx.url("/in/file", host: "localhost"), method: .put)
+        request.httpVersion = .http2
+        if isNamed { request.headerFields[.expect] = "100-continue" }
+        let outcome = await manager.upload(try source(resource), with: request).outcome
+        #expect(outcome.head?.status == 201, "\(String(describing: outcome.error))")
+        #expect(resource.difference(fromFileAt: "\(nginx.uploads)/file") == nil)
+    }
+
     @Test("a refusal is the status's failure", arguments: [401, 403, 404, 413, 500, 507])
     func refusal(status: Int) async throws {
         let server = try ScriptedServer(["/in": [.status(status)]])
