@@ -34,6 +34,9 @@ indirect enum DownloadAction {
     case wait(Int, milliseconds: Int64)
     /// Asks the origin's limit for one connection more; ``DownloadStateMachine/limitAnswered(_:isGranted:_:)`` follows.
     case borrow(ConnectionRequest)
+    /// Remembers that the origin of a connection serves one connection of a download and lets others wait;
+    /// ``DownloadStateMachine/singleServiceRemembered(by:until:)`` follows.
+    case rememberSingleService(Int)
     /// Gives back a connection that was borrowed and is not needed.
     case giveBack(Int)
     /// Creates an exchange for a new connection.
@@ -125,6 +128,9 @@ struct BodyPlan {
 enum BytesAction: Equatable {
     /// Write all of them.
     case append
+    /// They reach the end of the claim, and the response goes on: ``DownloadStateMachine/claimReached(_:_:at:_:)``
+    /// decides.
+    case claimReached
     /// Write the first so many, which fulfil the claim, and break off.
     case fulfil(Int)
     /// Pass over them.

@@ -81,10 +81,9 @@ extension DownloadStateMachine {
         case .none: return .flush(number, then: .closeConnection)
         case .range(let range): return request(number, from: range.lowerBound, to: range.upperBound, facts)
         case .takeOver(let victim, let range):
-            return .sequence([
-                .flush(victim, then: .closeConnection),
-                request(number, from: range.lowerBound, to: range.upperBound, facts),
-            ])
+            let memory = self[victim].map { recordSilence(of: $0, facts) } ?? []
+            let request = request(number, from: range.lowerBound, to: range.upperBound, facts)
+            return .sequence(memory + [.flush(victim, then: .closeConnection), request])
         }
     }
 
@@ -98,11 +97,36 @@ extension DownloadStateMachine {
         guard let connection = self[number] else { return .none }
         let expected = expectedRate(of: connection)
         let isUnknown = isFaster && sources[connection.source].rate == 0
+        let setUp = setUpTime
+        let silent =
+            connection.timing.received > 0 ? silentConnections(beside: number, isEach: false, facts) : []
         let work = table?.next(
             for: number, written: facts.part.written, connections: max(growth.target, connections.count),
-            rate: isUnknown ? 2 * SegmentTable.slowness * expected : expected, setUp: rates.setUp)
+            rate: isUnknown ? 2 * SegmentTable.slowness * expected : expected, setUp: setUp, silent: silent)
         keepToClaims()
         return work ?? .none
+    }
+
+    /// Seconds from a request to the head of its response, as far as is known.
+    var setUpTime: Double {
+        if rates.setUp > 0 { return rates.setUp }
+        return connections.compactMap(\.timing.setUp).min().map { Double($0) / 1000 } ?? 0
+    }
+
+    /// The connections that have received nothing of their present responses.
+    ///
+    /// - Parameters:
+    ///   - number: A connection that receives bytes.
+    ///   - isEach: Whether to name each. Otherwise those are left out whose sources have time to respond, unless no
+    ///     other connection receives bytes.
+    func silentConnections(beside number: Int, isEach: Bool, _ facts: DownloadFacts) -> Set<Int> {
+        let others = connections.filter { $0.number != number && $0.isUnderWay && !facts[$0.number].isPaused }
+        let isEach = isEach || !others.contains { $0.isReceiving && $0.timing.receivedNow > 0 }
+        return Set(
+            others.filter {
+                $0.timing.receivedNow == 0
+                    && (isEach || facts.now - $0.timing.requestedAt >= sources[$0.source].responseTimeout)
+            }.map(\.number))
     }
 
     /// The throughput that a connection is likely to have, in bytes a second: its own where it is known; otherwise the

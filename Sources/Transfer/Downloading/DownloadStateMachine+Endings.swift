@@ -264,7 +264,10 @@ extension DownloadStateMachine {
         guard isShared, isAlone || !connection.hasProgressed else {
             return .flush(connection.number, then: .requestRest)
         }
-        return dropConnection(connection, TransferError(.stalled, "the server stopped sending"), isGivenUp: true, facts)
+        let memory = recordSilence(of: connection, facts)
+        let error = TransferError(.stalled, "the server stopped sending")
+        let dropping = dropConnection(connection, error, isGivenUp: true, facts)
+        return memory.isEmpty ? dropping : .sequence(memory + [dropping])
     }
 
     /// The part is of no use: the whole is requested over one connection.

@@ -208,12 +208,37 @@ extension DownloadStateMachine {
             guard !isDecoding, let end = connections[index].end, reached >= end, stated.map({ $0 > end }) ?? true else {
                 return .append
             }
-            // Another connection brings the rest.
-            connections[index].phase = .interrupted(.claimFulfilled)
-            return .fulfil(Int(max(0, end - position)))
+            return .claimReached
         case .discarding: return .ignore
         case .requesting, .interrupted: return .refuse
         }
+    }
+
+    /// Decides on bytes of a body with which a connection reaches the end of its claim, while its response goes on: it
+    /// continues where no other connection brings the next bytes, or one that has received nothing yet was to.
+    mutating func claimReached(
+        _ number: Int, _ count: Int, at position: Int64, _ facts: DownloadFacts
+    ) -> BytesAction {
+        guard let index = index(of: number), case .receiving(let stated) = connections[index].phase else {
+            return .refuse
+        }
+        measure(facts)
+        let reached = position + Int64(count)
+        let silent = silentConnections(beside: number, isEach: true, facts)
+        let setUp = setUpTime
+        while let end = connections[index].end, reached >= end, stated.map({ $0 > end }) ?? true {
+            let isExtended =
+                table?.extend(
+                    number, upTo: stated ?? 0, silent: silent, written: facts.part.written,
+                    connections: max(growth.target, connections.count), setUp: setUp) ?? false
+            guard isExtended, let next = table?.claims[number]?.end, next > end else {
+                // Another connection brings the rest.
+                connections[index].phase = .interrupted(.claimFulfilled)
+                return .fulfil(Int(max(0, end - position)))
+            }
+            keepToClaims()
+        }
+        return .append
     }
 
     /// Decides whether a paused response is broken off, for its rest to be requested over a connection that no other

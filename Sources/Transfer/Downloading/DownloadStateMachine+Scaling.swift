@@ -111,8 +111,14 @@ extension DownloadStateMachine {
     mutating func measure(_ facts: DownloadFacts) {
         for index in connections.indices {
             let number = connections[index].number
+            if facts[number].isPaused { connections[index].timing.postpone(to: facts.now) }
             if connections[index].isReceiving, let time = connections[index].timing.measure(at: facts.now) {
-                sources[connections[index].source].record(answerTime: time)
+                let source = connections[index].source
+                sources[source].record(answerTime: time)
+                sources[source].recordService(
+                    ofSeveral: connections.contains {
+                        $0.number != number && $0.source == source && $0.isReceiving && $0.timing.hasBegun
+                    })
             }
             let rate = connections[index].timing.pace.rate
             table?.move(number, to: connections[index].position(facts[number].position), rate: rate)
@@ -147,7 +153,9 @@ extension DownloadStateMachine {
     ) -> DownloadAction {
         if isEnded { return .none }
         guard isGranted else {
-            if case .growth = wish.purpose { growth.cap(to: connections.count) }
+            if case .growth = wish.purpose {
+                growth.cap(to: connections.count, isFull: !sources[wish.source].servesOne(at: facts.now))
+            }
             return .none
         }
         lastNumber = max(lastNumber, wish.number)
@@ -167,6 +175,7 @@ extension DownloadStateMachine {
         case .range(let found): range = found
         case .takeOver(let victim, let found):
             range = found
+            if let silent = self[victim] { actions += recordSilence(of: silent, facts) }
             actions.append(.flush(victim, then: .closeConnection))
         }
         wasShared = true
@@ -215,7 +224,8 @@ extension DownloadStateMachine {
                 number: connection.number,
                 watched: watchedTime(connection, facts.now),
                 rate: connection.isReceiving ? connection.timing.pace.rate : 0,
-                rest: (connection.end ?? position) - position,
+                // What it was to bring, another one may have reached meanwhile.
+                rest: max((connection.end ?? position) - position, connection.timing.receivedNow > 0 ? 0 : 1),
                 hasNeighbour: !neighbours.isEmpty, isShared: isShared,
                 neighbours: neighbours.map(\.timing.pace.rate).max() ?? 0,
                 others: others.map(\.timing.pace.rate).max() ?? 0)
@@ -225,5 +235,29 @@ extension DownloadStateMachine {
             }
         }
         return actions
+    }
+
+    // MARK: Silence
+
+    /// Records that a connection is given up which has received nothing. If another one to its source receives bytes,
+    /// and none ever did beside another, the source is taken for one that serves a client's connections one by one.
+    ///
+    /// - Returns: the action that remembers it, or none.
+    func recordSilence(of connection: SegmentConnection, _ facts: DownloadFacts) -> [DownloadAction] {
+        let source = sources[connection.source]
+        guard connection.timing.received == 0, !source.servesSeveral, !source.servesOne(at: facts.now),
+            connections.contains(where: {
+                $0.number != connection.number && $0.source == source.number && $0.isReceiving
+                    && $0.timing.receivedNow > 0
+            })
+        else { return [] }
+        return [.rememberSingleService(connection.number)]
+    }
+
+    /// Records that a connection's source gets one connection only, as this or an earlier download has seen.
+    mutating func singleServiceRemembered(by number: Int, until time: Int64) {
+        guard let source = self[number]?.source else { return }
+        sources[source].recordSingleService(until: time)
+        growth.cap(to: connections.count { $0.source != source || $0.timing.received > 0 }, isFull: false)
     }
 }

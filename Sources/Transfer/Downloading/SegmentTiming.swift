@@ -41,6 +41,9 @@ struct SegmentTiming {
         pace.pause()
     }
 
+    /// Excludes the time until now, in which the request was not sent or its response was not read.
+    mutating func postpone(to now: Int64) { if !hasBegun, respondedAt == nil { requestedAt = now } }
+
     mutating func responded(at now: Int64) {
         respondedAt = now
         firstRespondedAt = firstRespondedAt ?? now

@@ -20,6 +20,13 @@ final class HostPaths: Sendable {
         var capacity: PathCapacity?
         /// The time of the measurement, in milliseconds on the session's clock.
         var measuredAt: Int64 = 0
+        /// The end of the time for which the host gets one connection of a download only.
+        var servesOneUntil: Int64?
+
+        /// Whether there is nothing to remember of the host.
+        var isBlank: Bool { members.isEmpty && capacity == nil && servesOneUntil == nil }
+        /// The time of the latest measurement.
+        var rememberedAt: Int64 { max(measuredAt, (servesOneUntil ?? 0) - HostPaths.memory) }
     }
 
     private let lines = Mutex<[String: Line]>([:])
@@ -44,7 +51,7 @@ final class HostPaths: Sendable {
             guard let member = lines[host]?.members.removeValue(forKey: task) else { return }
             lines[host]?.gone &+= member.progress.transferredBytes &- member.before
             if lines[host]?.trying == task { lines[host]?.trying = nil }
-            if lines[host]?.members.isEmpty == true, lines[host]?.capacity == nil { lines[host] = nil }
+            if lines[host]?.isBlank == true { lines[host] = nil }
         }
     }
 
@@ -89,11 +96,27 @@ final class HostPaths: Sendable {
         }
     }
 
+    /// Records that a host serves one connection of a download, and lets others wait.
+    ///
+    /// - Returns: the time until which that is remembered.
+    func recordSingleService(at host: String, now: Int64) -> Int64 {
+        lines.withLock { lines in
+            if lines[host] == nil, lines.count >= Self.limit { Self.forget(&lines, now) }
+            lines[host, default: Line()].servesOneUntil = now + Self.memory
+        }
+        return now + Self.memory
+    }
+
+    /// Returns the time until which a host gets one connection of a download only; `nil` if it may have more.
+    func singleService(at host: String, now: Int64) -> Int64? {
+        lines.withLock { $0[host]?.servesOneUntil }.flatMap { $0 > now ? $0 : nil }
+    }
+
     /// Removes idle hosts to make room: those with expired capacities, otherwise the one with the oldest.
     private static func forget(_ lines: inout [String: Line], _ now: Int64) {
         let idle = lines.filter { $0.value.members.isEmpty }
-        for (host, line) in idle where now - line.measuredAt > memory { lines[host] = nil }
-        guard lines.count >= limit, let oldest = idle.min(by: { $0.value.measuredAt < $1.value.measuredAt }) else {
+        for (host, line) in idle where now - line.rememberedAt > memory { lines[host] = nil }
+        guard lines.count >= limit, let oldest = idle.min(by: { $0.value.rememberedAt < $1.value.rememberedAt }) else {
             return
         }
         lines[oldest.key] = nil

@@ -19,6 +19,12 @@ struct DownloadSource {
     /// The number of requests abandoned before their response, since the source last supplied the requested bytes.
     private(set) var timesLeft = 0
 
+    /// Whether connections to the source have received bytes beside each other.
+    private(set) var servesSeveral = false
+    /// The end of the time for which the source gets one connection only, because others received nothing beside it; in
+    /// milliseconds on the monotonic clock.
+    private var servesOneUntil: Int64 = .min
+
     /// Milliseconds for which a request waits for its response before another source is tried.
     static let firstResponseTimeout: Int64 = 1_500
     private static let longestResponseTimeout: Int64 = 600_000
@@ -63,6 +69,13 @@ struct DownloadSource {
     mutating func record(rate: Double) { self.rate = max(self.rate, rate) }
 
     mutating func drop() { isOut = true }
+
+    mutating func recordService(ofSeveral: Bool) { servesSeveral = servesSeveral || ofSeveral }
+
+    /// Records that the source serves one connection only.
+    mutating func recordSingleService(until time: Int64) { servesOneUntil = max(servesOneUntil, time) }
+
+    func servesOne(at now: Int64) -> Bool { now < servesOneUntil }
 }
 
 /// The sources of a download.
@@ -188,7 +201,9 @@ struct DownloadSources {
     func best(
         at now: Int64, users: [Int: (count: Int, rate: Double)], where isAllowed: (DownloadSource) -> Bool
     ) -> DownloadSource? {
-        let usable = all.filter { $0.isUsable(at: now) && isAllowed($0) }
+        let usable = all.filter {
+            $0.isUsable(at: now) && isAllowed($0) && (users[$0.number] == nil || !$0.servesOne(at: now))
+        }
         if let idle = usable.first(where: { users[$0.number] == nil }) { return idle }
         return usable.max { left, right in
             let (one, other) = (users[left.number] ?? (1, 0), users[right.number] ?? (1, 0))

@@ -16,13 +16,13 @@ struct SegmentTable {
 
         var rest: Int64 { end - position }
         /// The estimated seconds to the end of the claim.
-        var time: Double { rate > 0 ? Double(rest) / rate : .infinity }
+        var time: Double { rest <= 0 ? 0 : rate > 0 ? Double(rest) / rate : .infinity }
     }
 
     /// The work assigned to an idle connection.
     enum Work: Equatable {
         case range(Range<Int64>)
-        /// The whole rest of the claim of a much slower connection, which is ended.
+        /// The whole rest of the claim of a much slower or silent connection, which is ended.
         case takeOver(of: Int, Range<Int64>)
         case none
     }
@@ -73,6 +73,36 @@ struct SegmentTable {
         }
     }
 
+    /// Extends a claim whose end a connection has reached, where its response goes on: into the claim of a silent
+    /// connection, which keeps an empty one, or into unclaimed bytes. The response need not be broken off then, which a
+    /// server that serves one connection at a time would answer by serving another one.
+    ///
+    /// - Parameters:
+    ///   - reach: The end of the response.
+    ///   - silent: The connections that have received nothing of their claims.
+    ///   - connections: The number of connections that share the work.
+    ///   - setUp: The seconds from a request to its first byte.
+    /// - Returns: Whether the claim was extended.
+    mutating func extend(
+        _ number: Int, upTo reach: Int64, silent: Set<Int>, written: ByteRangeSet, connections: Int, setUp: Double
+    ) -> Bool {
+        guard let claim = claims[number], claim.end < reach else { return false }
+        let next = claims.first { number, next in
+            next.start == claim.end && next.position == claim.end && next.rest > 0 && silent.contains(number)
+        }
+        if let next {
+            claims[number]?.end = min(reach, next.value.end)
+            put(next.key, on: next.value.start..<next.value.start)
+            return true
+        }
+        let gaps = unclaimed(written: written)
+        guard let gap = gaps.first, gap.lowerBound == claim.end else { return false }
+        let left = gaps.reduce(0) { $0 + Int64($1.count) }
+        let share = share(of: gap, left: left, among: connections, rate: claim.rate, setUp: setUp)
+        claims[number]?.end = min(reach, share.upperBound)
+        return true
+    }
+
     /// Assigns `range` to a connection.
     mutating func put(_ number: Int, on range: Range<Int64>) {
         claims[number] = Claim(start: range.lowerBound, position: range.lowerBound, end: range.upperBound)
@@ -92,25 +122,25 @@ struct SegmentTable {
     ///   - connections: The number of connections that share the work.
     ///   - rate: The connection's rate in bytes per second; 0 if unknown.
     ///   - setUp: The seconds from a request to its first byte.
+    ///   - silent: The connections whose claims are taken over because they receive nothing.
     mutating func next(
-        for number: Int, written: ByteRangeSet, connections: Int, rate: Double, setUp: Double
+        for number: Int, written: ByteRangeSet, connections: Int, rate: Double, setUp: Double, silent: Set<Int> = []
     ) -> Work {
         release(number)
         let gaps = unclaimed(written: written)
         if let gap = gaps.first {
             let left = gaps.reduce(0) { $0 + Int64($1.count) }
-            let size = size(of: left, among: connections, rate: rate, setUp: setUp)
-            return give(
-                number, gap.lowerBound..<(Int64(gap.count) < size * 3 / 2 ? gap.upperBound : gap.lowerBound + size))
+            return give(number, share(of: gap, left: left, among: connections, rate: rate, setUp: setUp))
         }
         guard
             let (victim, claim) = claims.max(by: {
                 ($0.value.time, $0.value.rest, $1.key) < ($1.value.time, $1.value.rest, $0.key)
             })
         else { return .none }
-        if rate > 0, claim.rate > 0, rate >= claim.rate * Self.slowness,
-            claim.time > 2 * setUp + Double(claim.rest) / rate
-        {
+        let isSlow =
+            rate > 0 && claim.rate > 0 && rate >= claim.rate * Self.slowness
+            && claim.time > 2 * setUp + Double(claim.rest) / rate
+        if isSlow || (silent.contains(victim) && claim.rest > 0) {
             claims[victim] = nil
             put(number, on: claim.position..<claim.end)
             return .takeOver(of: victim, claim.position..<claim.end)
@@ -131,7 +161,8 @@ struct SegmentTable {
         let cut = claim.position + max(least, min(keeps, claim.rest - least))
         claims[victim]?.end = cut
         if isLong {
-            return next(for: number, written: written, connections: connections, rate: rate, setUp: setUp)
+            return next(
+                for: number, written: written, connections: connections, rate: rate, setUp: setUp, silent: silent)
         }
         return give(number, cut..<claim.end)
     }
@@ -145,6 +176,16 @@ struct SegmentTable {
     private mutating func give(_ number: Int, _ range: Range<Int64>) -> Work {
         put(number, on: range)
         return .range(range)
+    }
+
+    /// Returns the front of a gap that one connection claims.
+    ///
+    /// - Parameter left: The number of unclaimed bytes.
+    private func share(
+        of gap: Range<Int64>, left: Int64, among connections: Int, rate: Double, setUp: Double
+    ) -> Range<Int64> {
+        let size = size(of: left, among: connections, rate: rate, setUp: setUp)
+        return gap.lowerBound..<(Int64(gap.count) < size * 3 / 2 ? gap.upperBound : gap.lowerBound + size)
     }
 
     /// Returns the size in bytes of a claim out of `left`: at least half a fair share, so that all connections end

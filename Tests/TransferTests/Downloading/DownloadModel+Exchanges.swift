@@ -105,13 +105,15 @@ extension DownloadModel {
         received += content.count
         let (position, isDecoding) = (connections[index].writer.position, connections[index].writer.decoder != nil)
         do throws(TransferError) {
-            switch machine.bytesReceived(count, on: number, at: position, isDecoding: isDecoding) {
+            var action = machine.bytesReceived(count, on: number, at: position, isDecoding: isDecoding)
+            if action == .claimReached { action = machine.claimReached(number, count, at: position, facts) }
+            switch action {
             case .append: try append(content, number)
             case .fulfil(let count):
                 try append(content.part(0, Int64(count)), number)
                 return report(number) { $0.refuse(.cancelled) }
             case .ignore: break
-            case .refuse: return false
+            case .refuse, .claimReached: return false
             case .fail(let error): throw error
             }
             return true

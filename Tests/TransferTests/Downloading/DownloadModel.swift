@@ -283,6 +283,7 @@ struct DownloadModel {
         if result != nil { return }
         switch action {
         case .none, .giveBack: break
+        case .rememberSingleService(let number): machine.singleServiceRemembered(by: number, until: now + 600_000)
         case .send(let number, let reason):
             guard index(of: number) != nil else { return }
             if let reason { dropPart(number, reason) }

@@ -122,6 +122,7 @@ struct DownloadTransitionTests {
         case .delayRequest(_, let time): "rest \(time)"
         case .wait(_, let time): "wait \(time)"
         case .borrow: "borrow"
+        case .rememberSingleService: "remember one"
         case .giveBack: "give back"
         case .open: "open"
         case .grow: "grow"
@@ -265,7 +266,8 @@ struct DownloadTransitionTests {
     ]
 
     private static func bytes(_ count: Int64, _ machine: inout DownloadStateMachine, _ facts: DownloadFacts) -> String {
-        let action = machine.bytesReceived(Int(count), on: 0, at: facts[0].position, isDecoding: false)
+        var action = machine.bytesReceived(Int(count), on: 0, at: facts[0].position, isDecoding: false)
+        if action == .claimReached { action = machine.claimReached(0, Int(count), at: facts[0].position, facts) }
         return "\(action)".split(separator: "(").first.map(String.init) ?? ""
     }
 

@@ -28,6 +28,25 @@ struct HostPathsTests {
         #expect(lines.look(1, at: host, connections: 1, isTrying: false, now: 0) == nil)
     }
 
+    @Test("F80: a host that serves one connection is known for ten minutes, with or without downloads")
+    func singleService() {
+        let lines = HostPaths()
+        #expect(lines.singleService(at: host, now: 0) == nil)
+        let end = lines.recordSingleService(at: host, now: 1_000)
+        #expect(end == 1_000 + HostPaths.memory)
+        lines.enter(0, at: host, progress: TransferProgress(), now: 2_000)
+        lines.unregister(0, at: host)
+        #expect(lines.singleService(at: host, now: end - 1) == end)
+        #expect(lines.singleService(at: host, now: end) == nil)
+        #expect(lines.singleService(at: "http://127.0.0.2:80", now: 2_000) == nil)
+        // Hosts are forgotten in the order in which they were measured.
+        for number in 0..<HostPaths.limit {
+            _ = lines.recordSingleService(at: "http://\(number)", now: 2_000 + Int64(number))
+        }
+        #expect(lines.singleService(at: host, now: 3_000) == nil)
+        #expect(lines.singleService(at: "http://0", now: 3_000) != nil)
+    }
+
     @Test("one download at a host tries at a time, until it has settled or left")
     func oneTrial() throws {
         let lines = HostPaths()

@@ -57,6 +57,20 @@ struct DownloadSourceTests {
         #expect(better(in: sources, seconds: 2) == 1)
     }
 
+    @Test("F80: one that serves a single connection gets no second one for as long as that is known")
+    func singleService() {
+        var sources = sources(1)
+        sources[0].recordSingleService(until: 1_000)
+        func best(at now: Int64, _ users: [Int: (count: Int, rate: Double)]) -> Int? {
+            sources.best(at: now, users: users, where: { _ in true })?.number
+        }
+        #expect(best(at: 0, [:]) == 0)
+        #expect(best(at: 0, [0: (1, 1e6), 1: (1, 1e3)]) == 1)
+        #expect(best(at: 1_000, [0: (1, 1e6), 1: (1, 1e3)]) == 0)
+        sources[1].recordSingleService(until: 1_000)
+        #expect(best(at: 0, [0: (1, 1e6), 1: (1, 1e3)]) == nil)
+    }
+
     @Test("one that rests or has another file is not taken")
     func unusable() {
         var sources = sources(2)

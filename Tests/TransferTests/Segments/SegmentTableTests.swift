@@ -31,6 +31,50 @@ struct SegmentTableTests {
         #expect(table.claims.count == 4)
     }
 
+    @Test("F80: a connection whose response goes on continues into the claims of silent ones and unclaimed bytes")
+    func continued() {
+        let mebi = Self.mebi
+        var table = SegmentTable(total: 20 * mebi)
+        for number in 0..<4 { table.put(number, on: Int64(number) * 3 * mebi..<Int64(number + 1) * 3 * mebi) }
+        func extend(_ silent: Set<Int>, upTo reach: Int64 = 20 * mebi) -> Int64? {
+            let isExtended = table.extend(
+                0, upTo: reach, silent: silent, written: ByteRangeSet(), connections: 4, setUp: 0)
+            return isExtended ? table.claims[0]?.end : nil
+        }
+        #expect(extend([2, 3]) == nil)
+        #expect(extend([1, 2, 3]) == 6 * mebi)
+        #expect(table.claims[1]?.rest == 0)
+        // The response ends within the next claim, whose rest is assigned anew.
+        #expect(extend([1, 2, 3], upTo: 8 * mebi) == 8 * mebi)
+        #expect(extend([1, 2, 3], upTo: 8 * mebi) == nil)
+        #expect(table.unclaimed(written: ByteRangeSet()) == [8 * mebi..<9 * mebi, 12 * mebi..<20 * mebi])
+        #expect(extend([1, 2, 3]) == 9 * mebi)
+        #expect(extend([1, 2, 3]) == 12 * mebi)
+        // Unclaimed bytes are continued into by one share.
+        #expect(extend([1, 2, 3]) == 13 * mebi)
+        #expect(next(&table, 1, rate: 1e6) == .range(13 * mebi..<14 * mebi))
+    }
+
+    @Test("F80: an idle connection takes the whole claim of a silent one over, and leaves empty claims alone")
+    func silent() {
+        let mebi = Self.mebi
+        var table = SegmentTable(total: 8 * mebi)
+        table.put(1, on: 0..<4 * mebi)
+        table.put(2, on: 4 * mebi..<8 * mebi)
+        table.put(3, on: 8 * mebi..<8 * mebi)
+        var split = table
+        #expect(next(&split, 0, rate: 1e6) == .range(mebi..<2 * mebi))
+        #expect(
+            table.next(
+                for: 0, written: ByteRangeSet(), connections: 4, rate: 1e6, setUp: 0, silent: [1, 2, 3])
+                == .takeOver(of: 1, 0..<4 * mebi))
+        table.move(0, to: 3 * mebi, rate: 1e6)
+        #expect(
+            table.next(
+                for: 4, written: ByteRangeSet(), connections: 4, rate: 1e6, setUp: 0, silent: [2, 3])
+                == .takeOver(of: 2, 4 * mebi..<8 * mebi))
+    }
+
     @Test("a second connection takes part of the first one's claim, which goes to the end")
     func share() throws {
         var table = SegmentTable(total: 12 * Self.mebi)

@@ -27,11 +27,23 @@ extension DownloadRun {
             let origin =
                 wish.like.flatMap { connection($0)?.transaction.url?.origin }
                 ?? (try? CurlURL(machine.sources[wish.source].request.url).origin)
+            let lines = session.resources.lines
+            if let other = wish.like, let origin,
+                let time = lines.singleService(at: origin, now: MonotonicTime.now().milliseconds)
+            {
+                machine.singleServiceRemembered(by: other, until: time)
+                return perform(machine.limitAnswered(wish, isGranted: false, facts()))
+            }
             // A connection that waits for the turn of its request would keep bytes from those that receive.
             let pacer = session.resources.requestPacer
             let isGranted =
                 origin.map { pacer.isFree($0) && borrowed.borrow(wish.number, at: $0) } ?? false
             perform(machine.limitAnswered(wish, isGranted: isGranted, facts()))
+        case .rememberSingleService(let number):
+            guard let origin = connection(number)?.transaction.url?.origin else { return }
+            let time = session.resources.lines.recordSingleService(
+                at: origin, now: MonotonicTime.now().milliseconds)
+            machine.singleServiceRemembered(by: number, until: time)
         case .giveBack(let number): borrowed.giveBack(number, at: nil)
         case .open(let wish): open(wish)
         case .grow(let target): perform(machine.grow(to: target, facts()))

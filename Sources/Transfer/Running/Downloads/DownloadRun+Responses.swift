@@ -149,9 +149,12 @@ extension DownloadRun: TransactionClient {
         if let reason = writer.pause { return .paused(reason) }
         do throws(TransferError) {
             if connection.validatesFirstByte { try validateFirstByte(on: connection) }
-            switch machine.bytesReceived(
+            var action = machine.bytesReceived(
                 bytes.count, on: connection.number, at: writer.position, isDecoding: connection.decoder != nil)
-            {
+            if action == .claimReached {
+                action = machine.claimReached(connection.number, bytes.count, at: writer.position, facts())
+            }
+            switch action {
             case .append:
                 try append(bytes, on: connection)
                 return .accepted
@@ -159,7 +162,7 @@ extension DownloadRun: TransactionClient {
                 try append(UnsafeRawBufferPointer(rebasing: bytes[..<count]), on: connection)
                 return .refused(.cancelled)
             case .ignore: return .accepted
-            case .refuse: return .refused(nil)
+            case .refuse, .claimReached: return .refused(nil)
             case .fail(let error): throw error
             }
         } catch {

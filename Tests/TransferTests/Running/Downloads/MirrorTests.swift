@@ -53,6 +53,21 @@ struct MirrorTests {
         #expect(restarts.all.isEmpty)
     }
 
+    @Test(
+        "F80: mirrors that each serve one connection and let others wait cost hardly any time",
+        arguments: [Segments.automatic, .fixed(4)], [ScriptedServer.Service.oneByOne, .onlyOne])
+    func oneServed(segments: Segments, service: ScriptedServer.Service) async throws {
+        let resource = Resource(size: 24 << 20)
+        let servers = try (0..<2).map { _ in
+            try ScriptedServer(
+                line: NetworkLine(roundTrip: 5, rate: 6_000_000), service: service, ["/f": [.serve(resource)]])
+        }
+        let time = try await fetch(resource, servers, digest: sha256(of: resource), segments: segments)
+        let alone = Double(resource.size) / 6_000_000
+        #expect(time / alone <= 1.15 * TimeMargin.factor, "\(time) s, \(alone) s from one of them")
+        #expect(restarts.all.isEmpty)
+    }
+
     @Test("a mirror that dies half way costs nothing but its share")
     func dies() async throws {
         let resource = Resource(size: 64 << 20)

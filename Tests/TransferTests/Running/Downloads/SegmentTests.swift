@@ -17,13 +17,17 @@ struct SegmentTests {
         return manager
     }
 
-    private func seconds(_ resource: Resource, _ line: NetworkLine, _ segments: Segments) async throws -> Double {
-        let server = try ScriptedServer(line: line, ["/f": [.serve(resource)]])
+    private func seconds(
+        _ resource: Resource, _ line: NetworkLine, _ segments: Segments, service: ScriptedServer.Service = .all,
+        rate: Int64? = nil
+    ) async throws -> Double {
+        let server = try ScriptedServer(line: line, service: service, ["/f": [.serve(resource)]])
         defer { server.stop() }
         let manager = try manager()
         let begin = ContinuousClock.now
         var request = TransferRequest(url: server.url("/f"))
         request.segments = segments
+        request.maximumRate = rate
         let file = try await manager.download(request, to: place.target("f\(segments.most)", conflict: .overwrite))
             .value
         let took = begin.duration(to: .now)
@@ -49,6 +53,66 @@ struct SegmentTests {
         let line = NetworkLine(roundTrip: 40, rate: 6_000_000, slow: [number: 20_000])
         let uneven = try await seconds(resource, line, .fixed(8))
         #expect(uneven / even < 1.1 * TimeMargin.factor, "\(uneven) s, \(even) s without it")
+    }
+
+    @Test(
+        "F80: where a server serves one connection and lets others wait, they cost hardly any time",
+        arguments: [Segments.automatic, .fixed(4)], [ScriptedServer.Service.oneByOne, .onlyOne])
+    func oneServed(segments: Segments, service: ScriptedServer.Service) async throws {
+        let resource = Resource(size: 24 << 20)
+        let line = { NetworkLine(roundTrip: 5, rate: 8_000_000) }
+        let time = try await seconds(resource, line(), segments, service: service)
+        let ideal = Double(resource.size) / 8_000_000
+        #expect(time / ideal <= 1.15 * TimeMargin.factor, "\(time) s, ideally \(ideal) s")
+    }
+
+    @Test(
+        "F80: the same holds with a rate limit", arguments: [Segments.automatic, .fixed(4)],
+        [ScriptedServer.Service.oneByOne, .onlyOne])
+    func oneServedSlowly(segments: Segments, service: ScriptedServer.Service) async throws {
+        let resource = Resource(size: 12 << 20)
+        let line = NetworkLine(roundTrip: 5, rate: 20_000_000)
+        let time = try await seconds(resource, line, segments, service: service, rate: 4_000_000)
+        let ideal = Double(resource.size) / 4_000_000
+        #expect(time / ideal <= 1.15 * TimeMargin.factor, "\(time) s, ideally \(ideal) s")
+    }
+
+    @Test(
+        "F80: a host that serves one connection is remembered: the next download opens no other",
+        arguments: [Segments.automatic, .fixed(4)])
+    func oneServedIsRemembered(segments: Segments) async throws {
+        let resource = Resource(size: 24 << 20)
+        let server = try ScriptedServer(
+            line: NetworkLine(roundTrip: 5, rate: 12_000_000), service: .onlyOne,
+            ["/1": [.serve(resource)], "/2": [.serve(resource)]])
+        let manager = try manager()
+        var accepted = 0
+        for (path, connections) in [("/1", 2...17), ("/2", 0...1)] {
+            var request = TransferRequest(url: server.url(path))
+            request.segments = segments
+            let download = manager.download(request, to: place.target(String(path.dropFirst())))
+            #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
+            // A request that is never answered is not recorded; its connection is counted.
+            #expect(connections.contains(server.connectionsAccepted - accepted))
+            #expect(server.requests(for: path).count == 1)
+            #expect(server.bodyBytesSent(for: path) == resource.size)
+            accepted = server.connectionsAccepted
+        }
+        #expect(restarts.all.isEmpty)
+    }
+
+    @Test("F80: connections whose responses are slow to begin stay, as long as the first one was as slow")
+    func slowToBegin() async throws {
+        let resource = Resource(size: 24 << 20)
+        let server = try ScriptedServer(line: NetworkLine(roundTrip: 700, rate: 3_000_000), ["/f": [.serve(resource)]])
+        var request = TransferRequest(url: server.url("/f"))
+        request.segments = .fixed(4)
+        #expect(
+            resource.difference(fromFileAt: try await manager().download(request, to: place.target()).value.path) == nil
+        )
+        // What a connection is given up for is requested again.
+        let ranges = server.requests().compactMap { $0.header("range")?.split(separator: "-").first }
+        #expect(ranges.count >= 3 && Set(ranges).count == ranges.count, "\(ranges)")
     }
 
     @Test("where more connections bring nothing, few are kept")
