@@ -124,6 +124,7 @@ extension EasyHandle {
     package borrowing func fileTime() -> Int64? {
         var value: curl_off_t = -1
         let code = ccurl_get_offset(raw, CURLINFO_FILETIME_T, &value)
-        return code == CURLE_OK && value >= 0 ? Int64(value) : nil
+        // -1 stands for an unknown time; others before 1970 are negative.
+        return code == CURLE_OK && value != -1 ? Int64(value) : nil
     }
 }

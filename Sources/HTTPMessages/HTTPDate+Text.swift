@@ -6,14 +6,14 @@ extension HTTPDate {
 
     /// Returns the preferred HTTP date format (RFC 9110, section 5.6.7) of a time.
     ///
-    /// - Parameter seconds: The time in seconds since 1970. It is clamped to the years 1970 to 9999.
+    /// - Parameter seconds: The time in seconds since 1970. It is clamped to the years 1583 to 9999.
     package static func text(_ seconds: Int64) -> String {
-        // The limit is 31 December 9999, 23:59:59.
-        let seconds = min(max(0, seconds), 253_402_300_799)
-        let (days, time) = (seconds / 86_400, seconds % 86_400)
+        let seconds = min(max(-12_212_553_600, seconds), 253_402_300_799)
+        let time = (seconds % 86_400 + 86_400) % 86_400
+        let days = (seconds - time) / 86_400
         let (year, month, day) = civil(days)
         func two(_ number: Int64) -> String { (number < 10 ? "0" : "") + String(number) }
-        return "\(weekdays[Int(days % 7)]), \(two(day)) \(monthNames[Int(month - 1)]) \(year) "
+        return "\(weekdays[Int((days % 7 + 7) % 7)]), \(two(day)) \(monthNames[Int(month - 1)]) \(year) "
             + "\(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
     }
 

@@ -11,20 +11,33 @@ public enum PointInTime {
     ///     `22:00` for the next moment at which local clocks show that time;
     ///     a plus sign and a ``TimeSpan`` for a moment relative to `now`.
     ///   - now: the current time, in milliseconds since 1970.
-    ///   - utcOffsetSeconds: the offset of local time from UTC, in seconds, positive ahead of UTC.
-    /// - Returns: milliseconds since 1970, or `nil` where the text is not a moment from 1970 to 9999.
-    public static func parse(_ text: String, now: Milliseconds, utcOffsetSeconds: Int) -> Milliseconds? {
+    ///   - utcOffset: returns the offset of local time from UTC at a moment, in seconds, positive ahead of UTC.
+    /// - Returns: milliseconds since 1970, or `nil` where the text is not a moment from 1970 to 9999. A local time that
+    ///   clocks show twice is the first of the two moments. One that they skip is as long after the change as it would
+    ///   be without the change.
+    public static func parse(
+        _ text: String, now: Milliseconds, utcOffset: (Milliseconds) -> Int
+    ) -> Milliseconds? {
         var scanner = Scanner(rest: Array(text.utf8)[...])
         let moment: Milliseconds?
         if scanner.take("+") {
             moment = TimeSpan.parse(String(decoding: scanner.rest, as: UTF8.self)).map { now + $0 }
         } else if let (hour, minute) = scanner.hourAndMinute(), scanner.rest.isEmpty {
-            moment = next(hour: hour, minute: minute, now: now, offset: Milliseconds(utcOffsetSeconds) * 1_000)
+            moment = next(hour: hour, minute: minute, now: now, utcOffset)
         } else {
             scanner = Scanner(rest: Array(text.utf8)[...])
-            moment = scanner.dateAndTime(offset: Milliseconds(utcOffsetSeconds) * 1_000)
+            moment = scanner.dateAndTime().flatMap { clock, zone in
+                zone.map { clock - $0 } ?? moments(showing: clock, utcOffset).first
+            }
         }
         return moment.flatMap { (0..<253_402_300_800_000).contains($0) ? $0 : nil }
+    }
+
+    /// Parses a moment like ``parse(_:now:utcOffset:)`` with an offset that never changes.
+    ///
+    /// - Parameter utcOffsetSeconds: the offset of local time from UTC, in seconds, positive ahead of UTC.
+    public static func parse(_ text: String, now: Milliseconds, utcOffsetSeconds: Int) -> Milliseconds? {
+        parse(text, now: now) { _ in utcOffsetSeconds }
     }
 
     /// Whether the text is relative to the time of parsing: `22:00`, `+2h`.
@@ -32,27 +45,32 @@ public enum PointInTime {
         text.hasPrefix("+") || (text.utf8.count == 5 && text.utf8.dropFirst(2).first == UInt8(ascii: ":"))
     }
 
-    /// Parses a moment like ``parse(_:now:utcOffsetSeconds:)``, but accounts for a change of the local UTC offset
-    /// between `now` and that moment.
+    private static let day: Milliseconds = 86_400_000
+
+    /// Returns the moments at which local clocks show a time, the first one first: two where clocks are set back. Where
+    /// they skip the time, it is read with the offset before the change.
     ///
-    /// - Parameter utcOffset: Returns the offset of local time from UTC at a moment, in seconds.
-    public static func parse(
-        _ text: String, now: Milliseconds, utcOffset: (Milliseconds) -> Int
-    ) -> Milliseconds? {
-        let present = utcOffset(now)
-        guard let moment = parse(text, now: now, utcOffsetSeconds: present) else { return nil }
-        let then = utcOffset(moment)
-        return then == present ? moment : parse(text, now: now, utcOffsetSeconds: then)
+    /// - Parameter clock: the milliseconds from 1970-01-01T00:00 to the time on the clock.
+    private static func moments(
+        showing clock: Milliseconds, _ utcOffset: (Milliseconds) -> Int
+    ) -> [Milliseconds] {
+        // No zone changes its offset twice within two days.
+        let offsets = [-day, day].map { Milliseconds(utcOffset(clock + $0)) * 1_000 }
+        let candidates = offsets.map { clock - $0 }
+        let shown = zip(candidates, offsets).filter { Milliseconds(utcOffset($0)) * 1_000 == $1 }.map(\.0)
+        return shown.isEmpty ? Array(candidates.prefix(1)) : shown.sorted()
     }
 
     /// Returns the next moment at which local clocks show the time. It is always later than `now`, so never in the
     /// current minute.
-    private static func next(hour: Int, minute: Int, now: Milliseconds, offset: Milliseconds) -> Milliseconds {
-        let day: Milliseconds = 86_400_000
-        let local = now + offset
+    private static func next(
+        hour: Int, minute: Int, now: Milliseconds, _ utcOffset: (Milliseconds) -> Int
+    ) -> Milliseconds? {
+        let local = now + Milliseconds(utcOffset(now)) * 1_000
         let midnight = local - ((local % day) + day) % day
-        let today = midnight + Milliseconds(hour * 60 + minute) * 60_000
-        return (today > local ? today : today + day) - offset
+        let time = midnight + Milliseconds(hour * 60 + minute) * 60_000
+        // Where clocks are set back over midnight, a moment of the day before may follow.
+        return [time - day, time, time + day].flatMap { moments(showing: $0, utcOffset) }.filter { $0 > now }.min()
     }
 
     /// Returns the number of days since 1970-01-01 in the Gregorian calendar. Years are counted from March, so that the
@@ -97,14 +115,15 @@ public enum PointInTime {
 
         /// Parses a date, optionally with a time and a zone.
         ///
-        /// - Parameter offset: the offset of local time from UTC in milliseconds, used where the text names no zone.
-        mutating func dateAndTime(offset: Milliseconds) -> Milliseconds? {
+        /// - Returns: the milliseconds from 1970-01-01T00:00 to the time on the clock, and the zone's offset from UTC in
+        ///   milliseconds; `nil` where the text names no zone.
+        mutating func dateAndTime() -> (clock: Milliseconds, zone: Milliseconds?)? {
             guard let year = number(digits: 4, in: 1969...9999), take("-"),
                 let month = number(digits: 2, in: 1...12), take("-"),
                 let day = number(digits: 2, in: 1...PointInTime.length(ofMonth: month, year: year))
             else { return nil }
             let midnight = Milliseconds(PointInTime.days(year: year, month: month, day: day)) * 86_400_000
-            if rest.isEmpty { return midnight - offset }
+            if rest.isEmpty { return (midnight, nil) }
             guard take("T") || take("t") || take(" "), let (hour, minute) = hourAndMinute() else { return nil }
             var milliseconds = 0
             if take(":") {
@@ -112,9 +131,9 @@ public enum PointInTime {
                 milliseconds = second * 1_000 + fraction
             }
             let moment = midnight + Milliseconds(hour * 60 + minute) * 60_000 + Milliseconds(milliseconds)
-            if rest.isEmpty { return moment - offset }
+            if rest.isEmpty { return (moment, nil) }
             guard let zone = zone(), rest.isEmpty else { return nil }
-            return moment - Milliseconds(zone) * 60_000
+            return (moment, Milliseconds(zone) * 60_000)
         }
 
         /// Parses an optional fraction of a second. Returns milliseconds; finer digits are truncated.

@@ -42,6 +42,45 @@ struct PointInTimeTests {
         #expect(PointInTime.parse("soon", now: now, utcOffset: offset) == nil)
     }
 
+    /// Central European time in 2024, with daylight saving time from 31 March to 27 October.
+    private func central(_ moment: Milliseconds) -> Int {
+        (1_711_846_800_000..<1_729_990_800_000).contains(moment) ? 7_200 : 3_600
+    }
+
+    @Test(
+        "a time that clocks skip is after the change, and one that they show twice is the first of the two",
+        arguments: [
+            ("2024-03-31T01:59", 1_711_846_740_000), ("2024-03-31T02:00", 1_711_846_800_000),
+            ("2024-03-31T02:30", 1_711_848_600_000), ("2024-03-31T03:00", 1_711_846_800_000),
+            ("2024-10-27T01:59", 1_729_987_140_000), ("2024-10-27T02:00", 1_729_987_200_000),
+            ("2024-10-27T02:30", 1_729_989_000_000), ("2024-10-27T03:00", 1_729_994_400_000),
+            ("2024-10-27T02:30+01:00", 1_729_992_600_000),
+        ] as [(String, Milliseconds)])
+    func changedClocks(text: String, expected: Milliseconds) {
+        #expect(PointInTime.parse(text, now: now, utcOffset: central) == expected)
+    }
+
+    @Test("an hour alone follows the same rules, and is never in the past")
+    func changedClocksFromNow() {
+        func next(_ text: String, after now: Milliseconds) -> Milliseconds? {
+            PointInTime.parse(text, now: now, utcOffset: central)
+        }
+        // From noon of the day before.
+        #expect(next("02:30", after: 1_711_796_400_000) == 1_711_848_600_000)
+        #expect(next("02:30", after: 1_729_936_800_000) == 1_729_989_000_000)
+        #expect(next("04:00", after: 1_729_936_800_000) == 1_729_998_000_000)
+        // After the first half past two, clocks show it once more.
+        #expect(next("02:30", after: 1_729_989_000_000) == 1_729_992_600_000)
+        #expect(next("02:30", after: 1_729_992_600_000) == 1_730_079_000_000)
+    }
+
+    @Test("local clocks that skip midnight have a first moment of that day", .timeLimit(.minutes(1)))
+    func skippedMidnight() {
+        // Beirut in 2024: clocks were set to 01:00 at midnight of 31 March.
+        let offset = { (moment: Milliseconds) in moment < 1_711_836_000_000 ? 7_200 : 10_800 }
+        #expect(PointInTime.parse("2024-03-31", now: now, utcOffset: offset) == 1_711_836_000_000)
+    }
+
     @Test(
         "an hour is the next moment when clocks show it",
         arguments: [

@@ -39,7 +39,9 @@ struct RemoteFactsTests {
         #expect(RemoteFacts().difference(to: RemoteFacts(), isCompared: true) != nil)
     }
 
-    @Test("they survive being resume data", arguments: [nil, 0, 1_709_208_000, 253_402_300_799] as [Int64?])
+    @Test(
+        "they survive being resume data",
+        arguments: [nil, -2_077_704_000, 0, 1_709_208_000, 253_402_300_799] as [Int64?])
     func resumeData(time: Int64?) {
         let facts = RemoteFacts(size: 7, time: time)
         #expect(RemoteFacts(facts.version(of: "ftp://h/a")) == facts)
@@ -51,7 +53,8 @@ struct RemoteFactsTests {
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"),
             (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"), (.max, "Fri, 31 Dec 9999 23:59:59 GMT"),
-            (.min, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (.min, "Sat, 01 Jan 1583 00:00:00 GMT"), (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
+            (-2_077_704_000, "Mon, 29 Feb 1904 12:00:00 GMT"),
         ] as [(Int64, String)])
     func date(seconds: Int64, text: String) {
         #expect(HTTPDate.text(seconds) == text)
