@@ -54,7 +54,7 @@ struct HostAvailability {
         // Most hosts have no state that must be remembered.
         if error == nil, names[fingerprint] == nil { return }
         let host = names[fingerprint] ?? place.host
-        var retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
+        var retryAfter = error?.pauseOfHost
         if !isOwn { retryAfter = retryAfter.map { min($0, max(0, breakers.policy.maximumDelay / 1_000)) } }
         _ = breakers.record(HostCircuitBreakers.Outcome(error), of: host, retryAfter: retryAfter, now: now)
         names[fingerprint] = breakers.knows(host) ? host : nil

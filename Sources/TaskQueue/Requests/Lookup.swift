@@ -50,7 +50,8 @@ struct Lookup: Sendable {
             request = task
             request.maximumBodySize = Int64(Limit.metalink)
         }
-        self.request = manager.request(request).validate(statusCode: Array(200..<300))
+        // A response with 202 has no list yet.
+        self.request = manager.request(request).validate(statusCode: (200..<300).filter { $0 != 202 })
         self.source = source
         url = task.url
     }

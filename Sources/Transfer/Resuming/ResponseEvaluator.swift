@@ -218,6 +218,7 @@ struct ResponseEvaluator {
     /// - Parameter sentCredential: the kind of credential that was sent, if the response rejects it.
     static func words(for status: Int, _ sentCredential: SentCredential? = nil) -> String {
         switch status {
+        case 202: "the server has not made the file yet (202)"
         case 204, 205: "the server sent a response without a file (\(status))"
         case 401 where sentCredential == .token: "the server rejected the bearer token (401)"
         case 401 where sentCredential == .password: "the server rejected the user name and password (401)"

@@ -79,8 +79,7 @@ public final class DefaultRetrier: RequestInterceptor {
         let (asked, answered) = (Self.host(of: request.task?.originalRequest.url), Self.host(of: request.request?.url))
         let failure = error ?? Self.unvalidatedFailure(of: request)
         guard let answered else { return }
-        let retryAfter = failure.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
-        hosts.record(HostCircuitBreakers.Outcome(failure), of: answered, retryAfter: retryAfter)
+        hosts.record(HostCircuitBreakers.Outcome(failure), of: answered, retryAfter: failure?.pauseOfHost)
         // A host that redirects is alive.
         if let asked, asked != answered { hosts.record(.alive, of: asked) }
     }

@@ -60,7 +60,8 @@ public enum RetryClass: Sendable, Equatable {
     /// A retry would fail in the same way.
     case never
 
-    /// Classifies `error`. Of the statuses, 408, 425, 429, 500, 502 to 504 and 520 to 524 are worth a retry soon.
+    /// Classifies `error`. Of the statuses, 408, 425, 429, 500, 502 to 504 and 520 to 524 are worth a retry soon, and 202
+    /// with `Retry-After`: the server is still making the file.
     public init(_ error: TransferError) {
         self =
             switch error.code {
@@ -70,6 +71,7 @@ public enum RetryClass: Sendable, Equatable {
             case .io, .volumeDetached, .partInUse: .whenSystemRecovers
             case .sourceChanged, .sourceLost: .whenSourceIsRight
             case .loginRefused, .authenticationFailed: .whenAuthorised
+            case .httpStatus where error.isNotReadyYet: .soon
             case .httpStatus: Self.status(error.httpStatus ?? 0)
             default: .never
             }
@@ -85,4 +87,14 @@ public enum RetryClass: Sendable, Equatable {
         default: .never
         }
     }
+}
+
+extension TransferError {
+    /// Whether the server is still making the requested file, and says when to ask again: 202 with `Retry-After` (RFC
+    /// 9110, section 15.3.3).
+    var isNotReadyYet: Bool { httpStatus == 202 && retryAfter != nil }
+
+    /// The seconds for which the server asks to be left alone (`Retry-After`); `nil` if it does not, or only until a
+    /// single file is ready.
+    package var pauseOfHost: Int64? { RetryClass(self) == .soon && !isNotReadyYet ? retryAfter : nil }
 }

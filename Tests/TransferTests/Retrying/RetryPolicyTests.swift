@@ -84,4 +84,13 @@ struct RetryPolicyTests {
             #expect(RetryClass(TransferError(.httpStatus, "", httpStatus: status)) == expected, "\(status)")
         }
     }
+
+    @Test("F81: 202 with Retry-After is worth a retry, and does not hold its host")
+    func notReadyYet() {
+        let waiting = TransferError(.httpStatus, "", httpStatus: 202, retryAfter: 30)
+        #expect(RetryClass(waiting) == .soon && waiting.pauseOfHost == nil)
+        #expect(RetryClass(TransferError(.httpStatus, "", httpStatus: 202)) == .never)
+        #expect(TransferError(.httpStatus, "", httpStatus: 503, retryAfter: 30).pauseOfHost == 30)
+        #expect(TransferError(.httpStatus, "", httpStatus: 404, retryAfter: 30).pauseOfHost == nil)
+    }
 }
