@@ -34,14 +34,15 @@ package struct CurlURL: Sendable, Equatable {
     package var text: String { parts.text }
     /// The scheme, in lower case.
     package var scheme: String { parts.scheme }
-    /// The host, in lower case; an IPv6 address is in brackets.
+    /// The host, in lower case; an IPv6 address is in brackets, without its zone.
     package var host: String { parts.host }
     package var port: Int { parts.port }
     /// The path without the query.
     package var path: String { parts.path }
     /// The path and the query as in a request (RFC 9112, section 3.2.1).
     package var target: String { parts.target }
-    /// The scheme, the host and the port: `scheme://host:port`.
+    /// The scheme, the host and the port: `scheme://host:port`. An IPv6 address has its zone (RFC 6874), since the same
+    /// address is another host in another zone.
     package var origin: String { parts.origin }
 
     package static func == (one: CurlURL, other: CurlURL) -> Bool { one.text == other.text }
@@ -84,9 +85,10 @@ package struct CurlURL: Sendable, Equatable {
         // libcurl leaves out the question mark of an empty query, with which the URL is another one.
         let isEmptyQuery = query?.isEmpty == true
         let whole = isEmptyQuery && !printed.utf8.contains(UInt8(ascii: "?")) ? printed + "?" : printed
+        let zoned = handle.part(CURLUPART_ZONEID).map { String(lowerHost.dropLast()) + "%25\(Self.lowercased($0))]" }
         parts = Parts(
             text: whole, scheme: lowerScheme, host: lowerHost, port: port, path: path, target: target,
-            origin: Self.assembled(lowerScheme, lowerHost, port: String(port), ""),
+            origin: Self.assembled(lowerScheme, zoned ?? lowerHost, port: String(port), ""),
             parsed: handle, isExact: isSimple && !isEmptyQuery)
     }
 

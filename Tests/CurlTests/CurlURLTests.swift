@@ -127,6 +127,18 @@ struct CurlURLTests {
         #expect(try CurlURL("http://０x7f.1/").host == "127.0.0.1")
     }
 
+    @Test("F81: the zone of an IPv6 address tells origins apart, and is no part of the host that is contacted")
+    func zones() throws {
+        for text in ["http://[FE80::1%25eth0]:81/f", "http://[fe80::1%eth0]:81/f"] {
+            let url = try CurlURL(text)
+            #expect(url.host == "[fe80::1]" && url.origin == "http://[fe80::1%25eth0]:81")
+        }
+        let other = try CurlURL("http://[fe80::1%25eth1]:81/f")
+        #expect(other.origin == "http://[fe80::1%25eth1]:81")
+        #expect(try CurlURL("/g", relativeTo: other).origin == other.origin)
+        #expect(try CurlURL("http://[fe80::1]:81/f").origin == "http://[fe80::1]:81")
+    }
+
     @Test("user and password may contain characters beyond ASCII")
     func encodedUserInformation() throws {
         #expect(try CurlURL("ftp://ü:p w@h/f").text == "ftp://%C3%BC:p%20w@h/f")

@@ -21,7 +21,7 @@ struct HostPattern {
         let isWildcard = pattern.utf8.starts(with: "*.".utf8)
         let name = isWildcard ? String(pattern.dropFirst(2)) : pattern
         // A character that would end the host in a URL is not allowed.
-        guard !name.utf8.contains(where: { "/?#@\\*".utf8.contains($0) }),
+        guard !name.utf8.contains(where: { "/?#@\\*%".utf8.contains($0) }),
             let address = try? TaskAddress(parsing: "https://\(name)/")
         else { return nil }
         var host = address.host
@@ -40,7 +40,7 @@ struct HostPattern {
 
     /// Returns the pattern `name:port` with the port that a scheme stands for, or the one that is named.
     private static func text(scheme: Substring, name: Substring) -> String? {
-        guard !name.utf8.contains(where: { "/?#@\\*".utf8.contains($0) }), name.utf8.last != UInt8(ascii: ":"),
+        guard !name.utf8.contains(where: { "/?#@\\*%".utf8.contains($0) }), name.utf8.last != UInt8(ascii: ":"),
             let address = try? TaskAddress(parsing: "\(scheme)://\(name)/")
         else { return nil }
         var host = address.host

@@ -6,9 +6,11 @@ public struct TaskAddress: Sendable, Equatable {
     public static let schemes = ["http", "https", "ftp", "ftps", "sftp"]
     /// The longest accepted URL, in bytes.
     public static let maximumLength = 8192
+    /// The longest name of a zone of IPv6 addresses, in bytes: that of an interface.
+    private static let maximumZoneLength = 15
 
     public let scheme: String
-    /// The host in lower case. An IPv6 address keeps its brackets.
+    /// The host in lower case. An IPv6 address keeps its brackets, and its zone as `%25ZONE` (RFC 6874).
     public let host: String
     public let port: Int
     /// The URL as given, without spaces at its ends. The engine percent-encodes it (WHATWG URL Standard).
@@ -119,12 +121,16 @@ public struct TaskAddress: Sendable, Equatable {
         ) throws(Refusal) -> (host: String, port: Int?) {
             var hostBytes = hostAndPort
             var portBytes = hostAndPort[hostAndPort.endIndex...]
+            var zone = ""
             if hostAndPort.first == UInt8(ascii: "[") {
                 guard let close = hostAndPort.firstIndex(of: UInt8(ascii: "]")) else {
                     throw Refusal("the IPv6 address has no closing bracket")
                 }
                 hostBytes = hostAndPort[...close]
-                let inside = hostBytes.dropFirst().dropLast()
+                var inside = hostBytes.dropFirst().dropLast()
+                if let percent = inside.firstIndex(of: UInt8(ascii: "%")) {
+                    (zone, inside) = (try self.zone(inside[(percent + 1)...]), inside[..<percent])
+                }
                 guard inside.contains(UInt8(ascii: ":")),
                     inside.allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
                 else { throw Refusal("the text in brackets is not an IPv6 address") }
@@ -145,12 +151,26 @@ public struct TaskAddress: Sendable, Equatable {
             guard !hostBytes.isEmpty, !hostBytes.elementsEqual(CollectionOfOne(UInt8(ascii: "."))) else {
                 throw Refusal("has no host; write it in full, as in https://example.org/file")
             }
-            let host = lowercased(hostBytes)
+            var host = lowercased(hostBytes)
+            if !zone.isEmpty { host = String(host.prefix { $0 != "%" }) + "%25\(zone)]" }
             if portBytes.isEmpty { return (host, nil) }
             guard portBytes.count <= 5, portBytes.allSatisfy({ $0.isDigit }),
                 case let port = portBytes.reduce(0, { $0 * 10 + Int($1 - 0x30) }), (1...65535).contains(port)
             else { throw Refusal("the port is not a number from 1 to 65535") }
             return (host, port)
+        }
+
+        /// Parses what follows the percent sign of an IPv6 address: a zone, with or without the `25` by which the sign
+        /// itself is encoded.
+        ///
+        /// - Returns: the zone in lower case.
+        private static func zone(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(Refusal) -> String {
+            let isEncoded = bytes.count > 2 && bytes.starts(with: "25".utf8)
+            let zone = isEncoded ? bytes.dropFirst(2) : bytes
+            guard (1...maximumZoneLength).contains(zone.count),
+                zone.allSatisfy({ $0.isLetterOrDigit || $0.isUnreservedMark })
+            else { throw Refusal("the zone of the IPv6 address is not the name of an interface") }
+            return lowercased(zone)
         }
 
         private static func lowercased(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {

@@ -1,7 +1,7 @@
 /// A table of values by host. The keys are `name`, `name:port`, or `*.name` for subdomains.
 ///
 /// The most specific entry applies: one with the port, then one with the name, then the longest wildcard. A wildcard
-/// matches one or more labels. IPv6 addresses are in brackets.
+/// matches one or more labels. IPv6 addresses are in brackets, without a zone: an entry applies in every zone.
 public struct HostTable<Value: Sendable>: Sendable {
     private var values: [String: Value]
 
@@ -36,7 +36,10 @@ public struct HostTable<Value: Sendable>: Sendable {
     /// Calls `visit` with the value of each matching entry, the most specific first, until it returns false.
     private func search(_ host: String, _ port: Int, _ visit: (Value) -> Bool) {
         if values.isEmpty { return }
-        let host = Self.folded(host)
+        var host = Self.folded(host)
+        if host.utf8.first == UInt8(ascii: "["), let zone = host.utf8.firstIndex(of: UInt8(ascii: "%")) {
+            host = String(host[..<zone]) + "]"
+        }
         if let value = values["\(host):\(port)"], !visit(value) { return }
         if let value = values[host], !visit(value) { return }
         // A bracketed address has no labels.

@@ -29,7 +29,10 @@ struct TaskAddressTests {
             "", "example.org/a", "//h/a", "/a", "http:/h", "http:h", "http://", "http:///a", "http://./", "http://@/",
             "http://:80/", "http://h:0/", "http://h:65536/", "http://h:-1/", "http://h:80a/", "http://h:000080/",
             "http://h:８０/", "http://[::1/", "http://[1234]/", "http://[]/", "http://[::g]/", "http://[::1]x/",
-            "http://[::1]80/", "http://[fe80::1%25eth0]/", "http://a b/", "http://u p@h/", "http://h/\u{0}",
+            "http://[::1]80/", "http://[fe80::1%]/", "http://[%25eth0]/",
+            "http://[fe80::1%25eth0%25]/", "http://[fe80::1%25eth/0]/",
+            "http://[fe80::1%25abcdefghijklmnop]/", "http://h%25eth0/", "http://a b/", "http://u p@h/",
+            "http://h/\u{0}",
             "http://h/\r\n", "http://h/\n", "http://h/\u{7F}", "http://h\t/", "http://a,b/", "http://a/b\r\nHost: c",
             "http://\(String(repeating: "a", count: 254))/", "1\u{E9}://h/", "://h/",
         ])
@@ -37,6 +40,21 @@ struct TaskAddressTests {
         #expect { try TaskAddress(parsing: url) } throws: { error in
             (error as? FieldError)?.field == "url" && (error as? FieldError)?.code == .invalid
         }
+    }
+
+    @Test(
+        "F81: the zone of an IPv6 address is part of the host, encoded as RFC 6874 says or not",
+        arguments: [
+            ("http://[fe80::1%25eth0]/a", "[fe80::1%25eth0]", 80),
+            ("http://[FE80::1%Eth0.1]:81/", "[fe80::1%25eth0.1]", 81),
+            ("https://u:p@[fe80::a%252]/", "[fe80::a%252]", 443),
+            ("http://[fe80::1%25]/", "[fe80::1%2525]", 80),
+            ("http://[fe80::1%25br-lan_2~]/", "[fe80::1%25br-lan_2~]", 80), ("http://[::1%25lo]/", "[::1%25lo]", 80),
+        ])
+    func zones(url: String, host: String, port: Int) throws {
+        let address = try TaskAddress(parsing: url)
+        #expect((address.host, address.port) == (host, port))
+        #expect(address.url == url)
     }
 
     @Test(

@@ -16,6 +16,7 @@ struct HostTableTests {
             ("a.example.org", 8080, 3), ("a.b.example.org", 80, 3), ("a.deep.example.org", 80, 4),
             ("deep.example.org", 80, 3), ("other.org", 80, 7), ("org", 80, nil), ("example.com", 80, nil),
             ("xexample.org", 80, 7), ("[::1]", 80, 5), ("[::1]", 81, 6), ("[::2]", 80, nil), ("root.test", 80, 8),
+            ("[::1%25lo]", 80, 5), ("[::1%25lo]", 81, 6), ("[::2%25lo]", 80, nil),
             ("root.test.", 81, 9), ("", 80, nil), (".", 80, nil),
         ])
     func lookUp(host: String, port: Int, value: Int?) {
