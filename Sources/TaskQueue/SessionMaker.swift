@@ -42,6 +42,7 @@ final class SessionMaker: Sendable {
         let before = base.withLock { $0 }
         let isSame =
             before.connectTimeout == changed.connectTimeout && before.stallTimeout == changed.stallTimeout
+            && before.connectTimeouts == changed.connectTimeouts && before.stallTimeouts == changed.stallTimeouts
             && before.proxy == changed.proxy && before.deniedNetworks == changed.deniedNetworks
             && before.caFile == changed.caFile && before.hostTrust == changed.hostTrust
             && former.connectionsPerHost == settings.connectionsPerHost

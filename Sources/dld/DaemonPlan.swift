@@ -60,6 +60,8 @@ struct DaemonPlan: Sendable {
         session.userAgent = "dld/\(ProductVersion.version)"
         session.connectTimeout = configuration.timeouts.connect
         session.stallTimeout = configuration.timeouts.stall
+        session.connectTimeouts = HostTable(configuration.hosts.compactMapValues(\.connectTimeout))
+        session.stallTimeouts = HostTable(configuration.hosts.compactMapValues(\.stallTimeout))
         session.proxy = configuration.network.proxy
         session.deniedNetworks = configuration.network.deny.map { network in
             switch network {

@@ -1,3 +1,4 @@
+import Crypto
 import FoundationEssentials
 import Glibc
 import TaskModel
@@ -49,6 +50,83 @@ struct DownloadTests {
         let tasks = try JSONDecoder().decode([TaskStatus].self, from: Data(list.output.utf8))
         #expect(tasks.map(\.state) == [.completed, .completed, .completed, .completed])
         daemon.expectTidy()
+    }
+
+    @Test(
+        "F81: the time of a file is its server's, however the server writes it",
+        arguments: [
+            ("Mon, 01 Mar 1965 12:00:00 GMT", -152_625_600), ("Mon, 15 Jun 2150 01:02:03 GMT", 5_694_541_323),
+            ("Sun, 06 Nov 1994 08:49:37 UTC", 784_111_777), ("Sun, 06 Nov 1994 08:49:37 +0000", 784_111_777),
+            ("Sun, 06 Nov 94 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
+            ("Sun Nov  6 08:49:37 UTC 1994", 784_111_777),
+        ] as [(String, Int)])
+    func modificationTime(text: String, seconds: Int) async throws {
+        let server = try ScriptedServer([
+            "/f": [.serve(Resource(size: 1000), headers: ["Last-Modified: \(text)"])]
+        ])
+        let daemon = try await DaemonProcess.started()
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/f")).succeeded)
+        var status = stat()
+        #expect(stat(daemon.path("f"), &status) == 0)
+        #expect(status.st_mtim.tv_sec == seconds)
+    }
+
+    @Test(
+        "F81: a start in the hour that clocks skip is after it, and one in the hour that they show twice in the first")
+    func startAtChangedClocks() async throws {
+        // The zone is written out, since the system may know none.
+        let daemon = try DaemonProcess(
+            configuration: quickRetries, environment: ["TZ": "CET-1CEST,M3.5.0,M10.5.0/3"])
+        try await daemon.start()
+        for (text, start) in [
+            ("2030-03-31T02:30", 1_901_151_000_000), ("2030-03-31T03:30", 1_901_151_000_000),
+            ("2030-10-27T02:30", 1_919_291_400_000), ("2030-10-27T02:30+01:00", 1_919_295_000_000),
+        ] as [(String, Int64)] {
+            let id = try await daemon.add("--start-at", text, "http://127.0.0.1:1/f")
+            #expect(try daemon.task(id).notBefore == start, "\(text)")
+        }
+    }
+
+    @Test("F81: a file that is not ready yet is asked for until it is, and other files of its host come meanwhile")
+    func notReadyYet() async throws {
+        let resource = Resource(size: 300_000)
+        let waiting = ScriptedAnswer.status(202, headers: ["Retry-After: 2"], body: "wait")
+        let server = try ScriptedServer([
+            "/f": [waiting, waiting, .serve(resource)], "/other": [.serve(resource)],
+            "/SUMS": [
+                .status(202, headers: ["Retry-After: 0"]), .status(200, body: "\(Self.checksum(resource))  g\n"),
+            ],
+            "/g": [.serve(resource)], "/never": [.status(202)],
+        ])
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add(server.url("/f"))
+        try await daemon.state(of: id, "to wait") { $0.state == .waiting && $0.error?.httpStatus == 202 }
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/other")).succeeded)
+        #expect(try daemon.task(id).state == .waiting)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(resource.difference(fromFileAt: daemon.path("f")) == nil)
+        #expect(server.requests(for: "/f").count == 3)
+        let listed = try await daemon.dlctl("add", "--wait", "--checksum-url", server.url("/SUMS"), server.url("/g"))
+        #expect(listed.succeeded, "\(listed.error)")
+        #expect(try await daemon.settled(daemon.add(server.url("/never"))).error?.code.rawValue == "http-202")
+        daemon.expectTidy()
+    }
+
+    private static func checksum(_ resource: Resource) -> String {
+        SHA256.hash(data: resource.bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    @Test("F81: the zone of an IPv6 address is understood, encoded or not", arguments: ["%25lo", "%lo"])
+    func zone(zone: String) async throws {
+        let port = try FreePort.next()
+        let nginx = try await Nginx(settings: "listen [::1]:\(port);", port: port)
+        let resource = Resource(size: 100_000)
+        try nginx.publish(resource, as: "f")
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add("http://[::1\(zone)]:\(port)/f")
+        let task = try await daemon.settled(id)
+        #expect(task.state == .completed, "\(task)")
+        #expect(resource.difference(fromFileAt: daemon.path("f")) == nil)
     }
 
     @Test("a list of URLs from standard input is queued whole")

@@ -33,6 +33,35 @@ struct HostSettingsTests {
         #expect(resource.difference(fromFileAt: try #require(task.path)) == nil)
     }
 
+    @Test("F81: a host and a task have times of their own, and the task's come first")
+    func timeouts() async throws {
+        let server = try ScriptedServer(["/hang": [.hang]])
+        let hole = try BlackHole()
+        let daemon = try await DaemonProcess.started(
+            """
+            retry: {attempts: 1}
+            timeouts: {connect: 1h, stall: 1h}
+            hosts:
+              127.0.0.1:\(server.port): {timeouts: {stall: 300ms}}
+              127.0.0.1:\(hole.port): {timeouts: {connect: 300ms}}
+            """)
+        func failure(_ arguments: String...) async throws -> TaskFailure? {
+            let added = try await daemon.dlctl(["add"] + arguments)
+            let id = TaskID(try #require(added.lines.first.flatMap { Int64($0) }, "\(added.error)"))
+            return try await daemon.settled(id).error
+        }
+        let stalled = try await failure(server.url("/hang"))
+        #expect(stalled?.code == .stalled, "\(String(describing: stalled))")
+        #expect(stalled?.message.contains("300 ms") == true, "\(String(describing: stalled))")
+        #expect(try await failure(hole.url())?.code == .timeout)
+        let own = try await failure("--stall-timeout", "700ms", server.url("/hang"))
+        #expect(own?.code == .stalled && own?.message.contains("700 ms") == true, "\(String(describing: own))")
+        // A host without times of its own.
+        let other = try ScriptedServer(["/hang": [.hang]])
+        #expect(try await failure("--stall-timeout", "200ms", other.url("/hang"))?.code == .stalled)
+        #expect(try await failure("--connect-timeout", "200ms", hole.url())?.code == .timeout)
+    }
+
     @Test("a host is spoken to in HTTP/2, and one of which nothing is said in HTTP/1.1")
     func http2() async throws {
         let nginx = try await nginx()

@@ -160,6 +160,8 @@ class Wishes:
             task["startAt"] = lot.randint(1, 6)
         if lot.random() < 0.1:
             task["noMtime"] = True
+        if lot.random() < 0.1:
+            task["stallTimeout"] = 90_000
         is_http = task["url"].startswith("http")
         if is_http and lot.random() < 0.1:
             task["userAgent"] = "soak/1.0"
@@ -237,6 +239,7 @@ WORDS = {
     "mirrors": "mirror", "connections": "connections", "limit": "limit", "headers": "header", "user": "user",
     "password": "password-file", "cookies": "cookies", "userAgent": "user-agent", "referer": "referer",
     "proxy": "proxy", "caCertificates": "cacert", "priority": "priority", "maxSize": "max-size",
+    "connectTimeout": "connect-timeout", "stallTimeout": "stall-timeout",
     "startAt": "start-at", "afterTask": "after-task", "onConflict": "on-conflict", "noMtime": "no-mtime",
     "shared": "shared", "batch": "batch", "key": "key", "paused": "paused", "metalink": "metalink",
     "method": "method", "contentType": "content-type", "form": "form", "fileField": "file-field", "file": "file",
@@ -275,6 +278,8 @@ def _value(key, value, papers):
         return papers.write("cookies", "# Netscape HTTP Cookie File\n" + value)
     if key == "startAt":
         return f"+{value}s"
+    if key in ("connectTimeout", "stallTimeout"):
+        return f"{value}ms"
     return value
 
 

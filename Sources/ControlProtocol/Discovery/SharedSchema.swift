@@ -70,6 +70,8 @@ enum SharedSchema: String, CaseIterable {
         "priority": "a ready task with a higher priority starts first; normal is the default",
         "now": "short for the priority now",
         "limit": "the maximum rate in bytes per second",
+        "connectTimeout": "the time for connecting, in milliseconds; the configuration's by default",
+        "stallTimeout": "the time without a byte after which an attempt ends, in milliseconds",
         "startAt": "the earliest start, in milliseconds since 1970",
         "startAtText": "how startAt was written, where it counts from now",
         "afterTask": "the id of a task that has to complete first",

@@ -25,6 +25,12 @@ extension Configuration {
                 case "credential": host.access.credential = credential(value, of: pattern)
                 case "headers": host.access.headers = Self.headers(value, baseDirectory, files)
                 case "owners": host.access.owners = owners(value, of: pattern)
+                case "timeouts":
+                    let times = value.mapping(ConfigurationKeys.timeouts, "a mapping such as {connect: 10s, stall: 2m}")
+                    for time in times?.values ?? [] {
+                        let path = time.name == "connect" ? \Host.connectTimeout : \Host.stallTimeout
+                        host[keyPath: path] = time.span(atMost: Bound.span, "7d")
+                    }
                 case "trust": host.trust = trust(value, of: pattern, files)
                 default: host.httpVersion = value.word()
                 }

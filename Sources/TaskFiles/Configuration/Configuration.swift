@@ -176,6 +176,10 @@ package struct Configuration: Sendable, Equatable {
         package var uploadRate: Int64?
         /// The maximum number of requests that are sent to the host per second.
         package var requestsPerSecond: Double?
+        /// The time in milliseconds for connecting, in place of ``Timeouts/connect``.
+        package var connectTimeout: Milliseconds?
+        /// The time in milliseconds without a byte, in place of ``Timeouts/stall``.
+        package var stallTimeout: Milliseconds?
         /// The credential and the header lines of the requests of ``HostAccess/owners``.
         package var access = HostAccess()
         /// The criteria for the servers of the host; `nil` if the entry says nothing of them.
@@ -301,7 +305,7 @@ package struct Configuration: Sendable, Equatable {
         package static let age: Milliseconds = 36_500 * 86_400_000
         package static let attempts = 1...1_000_000
         /// The maximum of every delay and time-out: seven days.
-        package static let span: Milliseconds = 7 * 86_400_000
+        package static let span = TaskSpecification.Limit.timeout
         /// The maximum number of bytes in a socket's path; `sun_path` has 108 including the terminating zero (unix(7)).
         package static let socketPath = 107
         /// The maximum number of bytes in a group's name.

@@ -21,7 +21,7 @@ enum ConfigurationKeys {
         [
             "connections", "http-version", "download-rate", "upload-rate", "requests-per-second", "headers",
             "credential",
-            "owners", "trust",
+            "owners", "trust", "timeouts",
         ])
     static let trust = KeyTable(["ca-file", "pin"])
     static let window = KeyTable(["days", "from", "to", "download-rate", "upload-rate", "pause"])

@@ -127,6 +127,7 @@ struct QueueEntryReader {
         case .priority(let path): values[keyPath: path] = value.word() ?? .normal
         case .now(let path): if value.flag() ?? false { values[keyPath: path] = .now }
         case .conflict(let path): values[keyPath: path] = value.word()
+        case .span(let path): values[keyPath: path] = value.span(atMost: TaskSpecification.Limit.timeout, "7d")
         case .time(let path, let textPath):
             values[keyPath: path] = startAt(value)
             if values[keyPath: path] != nil, let text = value.text(), PointInTime.countsFromNow(text) {

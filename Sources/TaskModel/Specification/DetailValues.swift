@@ -48,6 +48,10 @@ public struct DetailValues: Sendable, Equatable {
     public var caCertificates: String?
     /// The maximum size in bytes. A larger response body fails with `too-large`.
     public var maxSize: Int64?
+    /// The time-out for connecting, in milliseconds. By default the configuration's applies.
+    public var connectTimeout: Milliseconds?
+    /// The time without a byte after which an attempt ends, in milliseconds. By default the configuration's applies.
+    public var stallTimeout: Milliseconds?
     /// The earliest start, in milliseconds since 1970. The task waits until then.
     public var startAt: Milliseconds?
     /// Queue file entry: the original text of ``startAt``, where it is relative to the time of reading (`22:00`,

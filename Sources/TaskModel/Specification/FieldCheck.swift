@@ -222,6 +222,19 @@ extension FieldCheck {
         }
     }
 
+    static let connectTimeout = FieldCheck { task, field throws(FieldError) in
+        try checkTimeout(task.connectTimeout, field.name)
+    }
+
+    static let stallTimeout = FieldCheck { task, field throws(FieldError) in
+        try checkTimeout(task.stallTimeout, field.name)
+    }
+
+    private static func checkTimeout(_ time: Milliseconds?, _ field: String) throws(FieldError) {
+        guard let time, !(1...Limit.timeout).contains(time) else { return }
+        throw FieldError(field: field, message: "must be a time from 1ms to 7d")
+    }
+
     static let startAt = FieldCheck { task, field throws(FieldError) in
         if let startAt = task.startAt, startAt < 0 || startAt >= 253_402_300_800_000 {
             throw FieldError(

@@ -81,6 +81,12 @@ struct FieldForm: Sendable {
             json: .words(of: ConflictPolicy.self))
     }
 
+    static func span(_ path: FieldPath<Milliseconds?>) -> Self {
+        Self(
+            syntax: .span(path), operations: FieldOperations(path, expected: "a whole number of milliseconds"),
+            json: .integer)
+    }
+
     static func time(_ path: FieldPath<Milliseconds?>, text: FieldPath<String?>) -> Self {
         Self(
             syntax: .time(path, text: text),

@@ -24,6 +24,8 @@ package enum FieldSyntax: Sendable {
     /// A flag that is short for the priority `now`.
     case now(FieldPath<TaskPriority>)
     case conflict(FieldPath<ConflictPolicy?>)
+    /// A length of time, in milliseconds.
+    case span(FieldPath<Milliseconds?>)
     /// A point in time. Where it is relative to the time of reading, its text is kept too.
     case time(FieldPath<Milliseconds?>, text: FieldPath<String?>)
     case task(FieldPath<TaskID?>)

@@ -208,6 +208,18 @@ extension TaskField {
             change: Option("The maximum rate in bytes per second: 500K, 2M, 1.5G; or none.", value: "rate"),
             aria2: .composed(["max-download-limit"]), check: .limit),
         TaskField(
+            "connectTimeout", .span(\.details.connectTimeout), word: "connect-timeout", key: .ofAll,
+            option: Option(
+                "The time for connecting to a server: 500ms, 30s, 10m. Without it the configuration applies.",
+                value: "time"),
+            check: .connectTimeout),
+        TaskField(
+            "stallTimeout", .span(\.details.stallTimeout), word: "stall-timeout", key: .ofAll,
+            option: Option(
+                "The time without a byte after which an attempt ends: 30s, 10m. Without it the configuration applies.",
+                value: "time"),
+            check: .stallTimeout),
+        TaskField(
             "startAt", .time(\.details.startAt, text: \.details.startAtText), word: "start-at",
             filling: .together(.start), key: .ofAll,
             option: Option(

@@ -93,6 +93,8 @@ extension TaskSpecification {
         public static let headerLength = 8192
         /// The maximum length of a file name, batch or key.
         public static let nameLength = 255
+        /// The longest time-out, in milliseconds.
+        public static let timeout: Milliseconds = 7 * 86_400_000
         /// The maximum length of a start time.
         public static let startAtTextLength = 64
         /// The maximum length of a user name or password.

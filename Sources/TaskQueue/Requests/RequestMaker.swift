@@ -98,6 +98,8 @@ struct RequestMaker {
         if let referer = specification.referer { request.headerFields[.referer] = referer }
         TaskLogin(settings: settings, owner: owner).apply(to: &request, specification)
         request.cookies = specification.cookies.map(TaskCookies.storage)
+        request.connectTimeout = specification.connectTimeout
+        request.stallTimeout = specification.stallTimeout
         request.proxy = specification.proxy
         request.caCertificates = specification.caCertificates
         request.maximumBodySize = [specification.maxSize, settings.maximumSize].compactMap { $0 }.min()

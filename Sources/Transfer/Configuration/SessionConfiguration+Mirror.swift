@@ -10,7 +10,7 @@ extension SessionConfiguration: CustomReflectable {
             ("downloadRate", downloadRate as Any), ("uploadRate", uploadRate as Any),
             ("downloadLimiter", downloadLimiter as Any), ("uploadLimiter", uploadLimiter as Any),
             ("hostRates", hostRates), ("requestPacer", requestPacer as Any), ("connectTimeout", connectTimeout),
-            ("stallTimeout", stallTimeout),
+            ("stallTimeout", stallTimeout), ("connectTimeouts", connectTimeouts), ("stallTimeouts", stallTimeouts),
             ("proxy", proxy.map { URLRedaction.redact($0, hidesQuery: false) } as Any),
             ("deniedNetworks", deniedNetworks), ("caFile", caFile as Any), ("trustPolicies", trustPolicies),
             ("hostTrust", hostTrust),

@@ -89,6 +89,17 @@ public struct SessionConfiguration: Sendable {
         get { fields.value.stallTimeout }
         _modify { yield &fields.value.stallTimeout }
     }
+    /// The time-outs by host that override ``connectTimeout``. They apply to the host contacted, including redirects and
+    /// mirrors.
+    public var connectTimeouts: HostTable<Int64> {
+        get { fields.value.connectTimeouts }
+        _modify { yield &fields.value.connectTimeouts }
+    }
+    /// The time-outs by host that override ``stallTimeout``, like ``connectTimeouts``.
+    public var stallTimeouts: HostTable<Int64> {
+        get { fields.value.stallTimeouts }
+        _modify { yield &fields.value.stallTimeouts }
+    }
     /// The proxy URL of requests that do not set one; `nil` for none. Proxy environment variables are ignored.
     public var proxy: String? {
         get { fields.value.proxy }
@@ -213,6 +224,8 @@ public struct SessionConfiguration: Sendable {
         var requestPacer: RequestPacer?
         var connectTimeout: Int64 = 30_000
         var stallTimeout: Int64 = 60_000
+        var connectTimeouts = HostTable<Int64>()
+        var stallTimeouts = HostTable<Int64>()
         var proxy: String?
         var deniedNetworks: [IPNetwork] = []
         var caFile: String?
@@ -245,8 +258,8 @@ public struct SessionConfiguration: Sendable {
 
     /// Returns the time-out in milliseconds for name resolution, connection and TLS of `request`.
     func connectTimeout(of request: TransferRequest) -> Int64 {
-        guard let timeout = request.timeout else { return connectTimeout }
-        return Self.connectTimeout(timeout)
+        let own = request.connectTimeout ?? request.timeout ?? value(of: connectTimeouts, for: request)
+        return own.map(Self.connectTimeout) ?? connectTimeout
     }
 
     /// Returns a connect time-out as libcurl takes it. Five minutes are libcurl's default; `Int32.max` is the maximum
@@ -256,7 +269,13 @@ public struct SessionConfiguration: Sendable {
     }
 
     /// Returns the time-out in milliseconds of `request` without a byte in either direction; 0 or less for none.
-    func stallTimeout(of request: TransferRequest) -> Int64 { request.timeout ?? stallTimeout }
+    func stallTimeout(of request: TransferRequest) -> Int64 {
+        request.stallTimeout ?? request.timeout ?? value(of: stallTimeouts, for: request) ?? stallTimeout
+    }
+
+    private func value(of table: HostTable<Int64>, for request: TransferRequest) -> Int64? {
+        table.isEmpty ? nil : request.origin.flatMap(table.value(forOrigin:))
+    }
 
     var limitsConnections: Bool { maximumConnectionsPerHost != nil || !connectionLimits.isEmpty }
 

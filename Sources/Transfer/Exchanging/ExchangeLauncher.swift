@@ -225,8 +225,8 @@ final class ExchangeLauncher {
         case .finished: return nil
         case .cancelled: return .cancelled
         case .stalled:
-            let time = session.configuration.stallTimeout(of: task.originalRequest)
-            return TransferError(.stalled, "no data, or too little, for \(TransferError.duration(time))")
+            let time = TransferError.duration(exchange.activity.stallTimeout)
+            return TransferError(.stalled, "no data, or too little, for \(time)")
         case .failed(let error):
             let host = url?.host ?? "the server"
             let peer = route?.peer

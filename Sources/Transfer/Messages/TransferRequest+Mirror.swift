@@ -16,6 +16,7 @@ extension TransferRequest: CustomReflectable {
             ("ignoresAnswerBody", ignoresAnswerBody), ("maximumRate", maximumRate as Any),
             ("cachePolicy", cachePolicy as Any), ("httpVersion", httpVersion as Any), ("hasCookies", cookies != nil),
             ("transportSecurity", transportSecurity), ("hostKeys", hostKeys as Any), ("timeout", timeout as Any),
+            ("connectTimeout", connectTimeout as Any), ("stallTimeout", stallTimeout as Any),
             ("totalTimeout", totalTimeout as Any), ("party", party as Any),
             ("ignoresDeniedNetworks", ignoresDeniedNetworks),
         ]

@@ -167,6 +167,18 @@ public struct TransferRequest: Sendable {
         get { fields.value.timeout }
         _modify { yield &fields.value.timeout }
     }
+    /// The time-out in milliseconds for name resolution, connection and TLS together, in place of ``timeout`` and of the
+    /// session's times. For 0 or less, libcurl's default of five minutes applies.
+    public var connectTimeout: Int64? {
+        get { fields.value.connectTimeout }
+        _modify { yield &fields.value.connectTimeout }
+    }
+    /// The time-out in milliseconds without a byte in either direction, in place of ``timeout`` and of the session's
+    /// times; 0 or less for none.
+    public var stallTimeout: Int64? {
+        get { fields.value.stallTimeout }
+        _modify { yield &fields.value.stallTimeout }
+    }
     /// The time limit in milliseconds of the whole: all attempts, redirects, and the times between attempts; `nil` for
     /// none. The time runs from the start of the request, also while it is suspended. At the end of it, the request
     /// fails with ``TransferError/Code/timedOut`` and is not retried; a download has resume data.
@@ -241,6 +253,8 @@ public struct TransferRequest: Sendable {
         var transportSecurity = TransportSecurity.none
         var hostKeys: HostKeyPolicy?
         var timeout: Int64?
+        var connectTimeout: Int64?
+        var stallTimeout: Int64?
         var totalTimeout: Int64?
         var party: String?
         var ignoresDeniedNetworks = false

@@ -36,6 +36,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
     private var transportSecurity: TransportSecurity?
     private var hostKeys: HostKeyPolicy?
     private var timeout: Int64?
+    private var connectTimeout: Int64?
+    private var stallTimeout: Int64?
     private var totalTimeout: Int64?
 
     init(_ request: TransferRequest) {
@@ -55,6 +57,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
         transportSecurity = request.transportSecurity
         hostKeys = request.hostKeys
         timeout = request.timeout
+        connectTimeout = request.connectTimeout
+        stallTimeout = request.stallTimeout
         totalTimeout = request.totalTimeout
     }
 
@@ -71,6 +75,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
         request.transportSecurity = transportSecurity ?? .none
         request.hostKeys = hostKeys
         request.timeout = timeout
+        request.connectTimeout = connectTimeout
+        request.stallTimeout = stallTimeout
         request.totalTimeout = totalTimeout
         return request
     }

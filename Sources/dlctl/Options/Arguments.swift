@@ -27,6 +27,18 @@ struct SizeArgument: ExpressibleByArgument {
     }
 }
 
+/// A length of time up to a week, such as `500ms`, `30s` or `10m`.
+struct SpanArgument: ExpressibleByArgument {
+    let milliseconds: Milliseconds
+
+    init?(argument: String) {
+        guard let time = TimeSpan.parse(argument), (1...TaskSpecification.Limit.timeout).contains(time) else {
+            return nil
+        }
+        milliseconds = time
+    }
+}
+
 /// A rate in bytes per second, such as `500K`, `2M` or `1.5G`.
 struct RateArgument: ExpressibleByArgument, Equatable {
     /// The rate, or `nil` for no limit, which is written as 0 or `none`.

@@ -9,6 +9,7 @@ enum FieldArgument {
     case flag(Flag<Bool>)
     case size(Option<SizeArgument?>)
     case rate(Option<RateArgument?>)
+    case span(Option<SpanArgument?>)
     case connections(Option<ConnectionCount?>)
     case priority(Option<TaskPriority>)
     case conflict(Option<ConflictPolicy?>)
@@ -33,6 +34,7 @@ enum FieldArgument {
             case .flag, .now: .flag(Flag(wrappedValue: false, name: name, help: help))
             case .size: .size(Option(name: name, help: help))
             case .rate: .rate(Option(name: name, help: help))
+            case .span: .span(Option(name: name, help: help))
             case .connections: .connections(Option(name: name, help: help))
             case .priority: .priority(Option(wrappedValue: .normal, name: name, help: help))
             case .conflict: .conflict(Option(name: name, help: help))
@@ -79,6 +81,7 @@ enum FieldArgument {
         case .texts: .texts(try container.decode(Option<[String]>.self, forKey: key))
         case .flag: .flag(try container.decode(Flag<Bool>.self, forKey: key))
         case .size: .size(try container.decode(Option<SizeArgument?>.self, forKey: key))
+        case .span: .span(try container.decode(Option<SpanArgument?>.self, forKey: key))
         case .rate: .rate(try container.decode(Option<RateArgument?>.self, forKey: key))
         case .connections: .connections(try container.decode(Option<ConnectionCount?>.self, forKey: key))
         case .priority: .priority(try container.decode(Option<TaskPriority>.self, forKey: key))
@@ -100,6 +103,7 @@ enum FieldArgument {
         case .flag(let flag): flag
         case .size(let option): option
         case .rate(let option): option
+        case .span(let option): option
         case .connections(let option): option
         case .priority(let option): option
         case .conflict(let option): option
@@ -121,6 +125,7 @@ enum FieldArgument {
         case .flag(let flag): flag.wrappedValue
         case .size(let option): option.wrappedValue != nil
         case .rate(let option): option.wrappedValue != nil
+        case .span(let option): option.wrappedValue != nil
         case .connections(let option): option.wrappedValue != nil
         case .priority(let option): option.wrappedValue != .normal
         case .conflict(let option): option.wrappedValue != nil
@@ -183,6 +188,7 @@ enum FieldArgument {
             values[keyPath: path] = .now
         case (.size(let path), .size(let option)): values[keyPath: path] = option.wrappedValue?.bytes
         case (.rate(let path), .rate(let option)): values[keyPath: path] = option.wrappedValue?.bytesPerSecond
+        case (.span(let path), .span(let option)): values[keyPath: path] = option.wrappedValue?.milliseconds
         case (.connections(let path), .connections(let option)): values[keyPath: path] = option.wrappedValue
         case (.priority(let path), .priority(let option)): values[keyPath: path] = option.wrappedValue
         case (.conflict(let path), .conflict(let option)): values[keyPath: path] = option.wrappedValue

@@ -74,6 +74,8 @@ struct UsageFault: Equatable {
         ("--download", "a rate in bytes per second such as 500K or 2M, none or config"),
         ("--upload", "a rate in bytes per second such as 500K or 2M, none or config"),
         ("--max-size", "a size such as 500K, 2M or 1.5G"),
+        ("--connect-timeout", "a time above 0 and up to 7d, such as 500ms, 30s or 10m"),
+        ("--stall-timeout", "a time above 0 and up to 7d, such as 500ms, 30s or 10m"),
         ("--timeout", "a number of seconds such as 30 or 0.5"),
         ("--owner", "a numeric user id (see id -u)"),
         ("--state", oneOf(TaskState.self)), ("--priority", oneOf(TaskPriority.self)),

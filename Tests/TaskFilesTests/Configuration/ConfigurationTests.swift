@@ -164,6 +164,31 @@ struct ConfigurationTests {
             ])
     }
 
+    @Test("F81: a host has times of its own, each as the section `timeouts` has it")
+    func timeouts() throws {
+        let text = """
+            hosts:
+              slow.example: {timeouts: {connect: 2m, stall: 7d}}
+              '*.example.net': {timeouts: {stall: 500ms}}
+            """
+        let hosts = try Configuration(parsing: text, file: "f").hosts
+        #expect(hosts["slow.example"]?.connectTimeout == 120_000 && hosts["slow.example"]?.stallTimeout == 604_800_000)
+        #expect(hosts["*.example.net"]?.connectTimeout == nil && hosts["*.example.net"]?.stallTimeout == 500)
+    }
+
+    @Test(
+        "F81: other times of a host are refused by name",
+        arguments: [
+            ("{stall: 0s}", "stall"), ("{connect: 8d}", "connect"), ("{connect: soon}", "connect"),
+            ("{conect: 1s}", "conect"), ("30s", "timeouts"),
+        ])
+    func wrongTimeouts(value: String, word: String) {
+        let error = #expect(throws: FileError.self) {
+            try Configuration(parsing: "hosts: {h: {timeouts: \(value)}}", file: "f")
+        }
+        #expect(error?.message.contains(word) == true, "\(String(describing: error))")
+    }
+
     @Test(
         "other values and patterns are refused by name",
         arguments: ["0", "-1", "0.00001", "10001", "1e3", "1.2.3", ".", "x", "nan", "inf", "''", "[1]"])
@@ -178,6 +203,7 @@ struct ConfigurationTests {
         "a scheme alone, a path or a wildcard with a scheme is no host",
         arguments: [
             "https://", "https://a/", "https://*.a", "https://a:", "gopher://a", "://a", "https://u@a",
+            "[fe80::1%25eth0]:80", "http://[fe80::1%25eth0]",
         ])
     func wrongPattern(pattern: String) {
         let error = #expect(throws: FileError.self) {

@@ -25,14 +25,15 @@ struct TaskSpecificationCodableTests {
     }
 
     static let full = """
-        {"afterTask":3,"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connections":4,\
+        {"afterTask":3,"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connectTimeout":6,\
+        "connections":4,\
         "contentType":"t/t","cookies":"c","descriptor":2,"directory":"d","file":"/f","fileField":"n",\
         "form":["a=b","c="],"headers":["A: b"],"key":"k","kind":"upload",\
         "limit":1024,\
         "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
         "pieceHashes":{"algorithm":"md5","hashes":"AAECAwQFBgcICQoLDA0ODw==","length":262144},"priority":"high",\
-        "proxy":"http://p","referer":"r","shared":true,"size":7,"startAt":5,"startAtText":"+2h","url":"http://h/a",\
+        "proxy":"http://p","referer":"r","shared":true,"size":7,"stallTimeout":8,"startAt":5,"startAtText":"+2h","url":"http://h/a",\
         "user":"u","userAgent":"a"}
         """
 

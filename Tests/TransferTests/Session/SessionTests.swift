@@ -24,6 +24,26 @@ struct SessionTests {
         #expect(Array(try await manager.request(files.url("/file")).value) == [1])
     }
 
+    @Test("F81: a request's own time comes first, then its host's, then the session's")
+    func timeoutsByHost() {
+        var configuration = SessionConfiguration()
+        configuration.connectTimeouts = HostTable(["a.test": 1_000, "[::1]": 2_000])
+        configuration.stallTimeouts = HostTable(["*.test": 3_000])
+        func times(_ url: String, _ change: (inout TransferRequest) -> Void = { _ in }) -> [Int64] {
+            var request = TransferRequest(url: url)
+            change(&request)
+            return [configuration.connectTimeout(of: request), configuration.stallTimeout(of: request)]
+        }
+        #expect(times("http://a.test:8080/") == [1_000, 3_000])
+        #expect(times("http://b.test/") == [30_000, 3_000])
+        #expect(times("http://[::1%25lo]/") == [2_000, 60_000])
+        #expect(times("http://b.example/") == [30_000, 60_000])
+        #expect(times("http://a.test:8080/") { $0.timeout = 5 } == [5, 5])
+        #expect(times("http://a.test:8080/") { ($0.timeout, $0.stallTimeout) = (5, 6) } == [5, 6])
+        #expect(times("http://a.test:8080/") { $0.connectTimeout = 7 } == [7, 3_000])
+        #expect(times("http://a.test/") { $0.connectTimeout = 0 } == [300_000, 3_000])
+    }
+
     @Test("releasing the manager cancels what is under way, and every completion runs", .timeLimit(.minutes(1)))
     func release() async throws {
         let server = try ScriptedServer(["/hang": [.hang]])
