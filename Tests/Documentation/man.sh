@@ -10,8 +10,7 @@ swift=${SWIFT:-swift}
 bin=$("$swift" build --show-bin-path)
 out=.build-docs/man
 docs/man/pages.sh "$bin" "$out"
-mandoc -T lint -W warning "$out/dlctl.1" "$out/dld.8"
-mandoc -T lint -W error "$out/dld.yaml.5" "$out/dld-queue.5" >/dev/null
+mandoc -T lint -W warning "$out/dlctl.1" "$out/dld.8" "$out/dld.yaml.5" "$out/dld-queue.5"
 
 faults=0
 fail() {
@@ -33,5 +32,13 @@ for page in configuration.md:dld.yaml.5 queue-files.md:dld-queue.5; do
     while read -r heading; do
         grep -qiF -- "$heading" "$out/${page#*:}" || fail "${page#*:} lacks the section $heading"
     done < <(sed -e '/^```/,/^```/d' -n -e 's/^## //p' "docs/${page%:*}" | tr -d '`' | sed 's/-/\\-/g')
+done
+# Each reference is to one of these pages, and no link of the sources is left without its target.
+for page in "$out"/*.[158]; do
+    while read -r name section; do
+        [ -e "$out/$name.$section" ] || fail "${page##*/} refers to $name($section)"
+    done < <(sed -n -e 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1 \2/p' "$page"
+        grep -o '\\fB[a-z.-]*\\fR([0-9])' "$page" | sed -e 's/\\fB\(.*\)\\fR(\(.\))/\1 \2/')
+    grep -q -e 'SEE ALSO' "$page" || fail "${page##*/} refers to no other page"
 done
 exit "$faults"

@@ -17,14 +17,31 @@ program() {
         --arg date "$date" --arg version "$version" --rawfile rest "$docs/man/$1.mdoc" >"$out/$1.$2"
 }
 
-# article FILE NAME SUMMARY: the headings of an article become the sections of a page.
+# article FILE NAME SUMMARY: the headings of an article become the sections of a page. Links become names of pages, or
+# of files of the documentation.
 article() {
     {
         printf '# NAME\n\n%s - %s\n\n# DESCRIPTION\n\n' "$2" "$3"
-        sed -e 1d -e '/^```/,/^```/b' -e 's/^##\(#*\) /#\1 /' "$docs/$1"
-        # shellcheck disable=SC2016 # Markdown, not a command
-        printf '\n# SEE ALSO\n\n`dlctl(1)`, `dld(8)`, `dld.yaml(5)`, `dld-queue(5)`\n'
-    } | lowdown -s -Tman --nroff-nolinks -M "title=$2" -M section=5 -M "date=$date" -M "source=dld $version" -o "$out/$2.5"
+        sed -e 1d -e '/^```/,/^```/b' -e 's/^##\(#*\) /#\1 /' \
+            -e 's/\[\([^]]*\)\](commands\.md[^)]*)/\1 (**dlctl**(1))/g' \
+            -e 's/\[\([^]]*\)\](configuration\.md[^)]*)/\1 (**dld.yaml**(5))/g' \
+            -e 's/\[\([^]]*\)\](queue-files\.md[^)]*)/\1 (**dld-queue**(5))/g' \
+            -e 's/\[\([^]]*\)\](\([a-z-]*\.md\)[^)]*)/\1 (docs\/\2)/g' -e 's/\[\([^]]*\)\]([^)]*)/\1/g' "$docs/$1"
+        printf '\n# SEE ALSO\n\n**dlctl**(1), **dld**(8), **dld.yaml**(5), **dld-queue**(5)\n'
+    } | lowdown -s -Tman --nroff-nolinks -M "title=$2" -M section=5 -M "date=$date" -M "source=dld $version" |
+        tidied "$2 - $3" >"$out/$2.5"
+}
+
+# tidied LINE: headings on one line without a paragraph after them, the font of code that mandoc knows, and a dash that
+# indexers know in LINE, which is that of the section NAME.
+tidied() {
+    awk -v name="$1" '
+        heading { print heading " " $0; heading = ""; isFirst = 1; next }
+        /^\.S[HS]$/ { heading = $0; next }
+        isFirst && /^\.[LP]P$/ { isFirst = 0; next }
+        { isFirst = 0; gsub(/\\fC/, "\\fB") }
+        $0 == name { sub(/ - /, " \\- ") }
+        { print }'
 }
 
 program dlctl 1
