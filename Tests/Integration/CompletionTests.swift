@@ -40,6 +40,36 @@ struct CompletionTests {
         #expect(offered.count == expected.count && Set(offered) == expected, "\(offered)", sourceLocation: location)
     }
 
+    @Test("fish completes the words of a running daemon, outside of an interactive shell too")
+    func fish() async throws {
+        let daemon = try await DaemonProcess.started()
+        let ids = [
+            try await daemon.add("--paused", "--batch", "first", "http://127.0.0.1:1/a"),
+            try await daemon.add("--paused", "http://127.0.0.1:1/b"),
+        ]
+        let program = try DaemonProcess.program("dlctl")
+        let cases: [(line: String, offered: [String])] = [
+            ("dlctl show ", ids.map(\.description)), ("dlctl show \(ids[0]) ", ["\(ids[1])"]),
+            ("dlctl list --batch f", ["first"]), ("dlctl list --st", ["--state"]), ("dlctl queue a", ["apply"]),
+        ]
+        for (line, expected) in cases {
+            var outcome = Outcome?.none
+            // The daemon may need more time than completion gives it.
+            for _ in 0..<20 where outcome?.lines.isEmpty ?? true {
+                outcome = try await run(
+                    ["fish", "--no-config", "-c", "\(program) completion fish | source; complete -C '\(line)'"],
+                    environment: [
+                        "DLD_SOCKET": daemon.socket, "HOME": place.path,
+                        "PATH": program.dropLast("/dlctl".count) + ":/usr/bin:/bin",
+                    ], directory: place.path)
+            }
+            let offered = try #require(outcome).lines.compactMap { $0.split(separator: "\t").first.map(String.init) }
+            #expect(
+                outcome?.error == "" && offered.sorted() == expected.sorted(), "\(line): \(String(describing: outcome))"
+            )
+        }
+    }
+
     @Test("bash completes the ids to which a command applies, batches, states and hosts")
     func words() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 10))], "/b": [.hang]])

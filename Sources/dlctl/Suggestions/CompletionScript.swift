@@ -6,8 +6,16 @@ enum CompletionScript {
         switch shell {
         case .bash: RootCommand.completionScript(for: .bash) + "\n" + joiningOfWords
         case .zsh: takingEqualsSigns(RootCommand.completionScript(for: .zsh))
-        case .fish: RootCommand.completionScript(for: .fish)
+        case .fish: measuringWords(RootCommand.completionScript(for: .fish))
         }
+    }
+
+    // MARK: fish
+
+    /// Returns fish's script with the cursor's place in a word as the length of the word before it. Outside of an
+    /// interactive shell (`complete -C`) fish tells that length, but not the place.
+    private static func measuringWords(_ script: String) -> String {
+        script.replacing("(__dlctl_tokens -tC)", with: #"(string length -- "$(commandline -ct)")"#)
     }
 
     // MARK: bash
