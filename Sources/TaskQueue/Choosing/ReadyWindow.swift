@@ -92,24 +92,42 @@ struct ReadyWindow {
         owners: FairShare<UInt32>, groups: FairShare<FairShareGroup.Key>, isUrgent: (ReadyTask, FairShareGroup) -> Bool,
         _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) -> Choice? {
-        var best: (queue: Int, task: Int, isUrgent: Bool)?
+        // Each owner's next task is determined first: its priority does not count among owners.
+        var firsts: [UInt32: Candidate] = [:]
         for (index, queue) in queues.enumerated() {
             guard let first = queue.tasks.firstIndex(where: { mayStart($0, queue.group) }) else { continue }
-            let task = queue.tasks[first]
-            let urgent = isUrgent(task, queue.group)
+            let candidate = Candidate(queue: index, task: first)
+            let other = firsts[queue.group.owner]
+            if other.map({ precedes(candidate, $0, owners, groups) }) ?? true { firsts[queue.group.owner] = candidate }
+        }
+        var best: (candidate: Candidate, isUrgent: Bool)?
+        for candidate in firsts.values {
+            let queue = queues[candidate.queue]
+            let urgent = isUrgent(queue.tasks[candidate.task], queue.group)
             if let best {
-                let other = queues[best.queue]
                 guard
-                    urgent == best.isUrgent
-                        ? StartOrder.precedes(
-                            (queue.group, task), (other.group, other.tasks[best.task]), owners, groups)
-                        : urgent
+                    urgent == best.isUrgent ? precedes(candidate, best.candidate, owners, groups) : urgent
                 else { continue }
             }
-            best = (index, first, urgent)
+            best = (candidate, urgent)
         }
         guard let best else { return nil }
-        return Choice(task: queues[best.queue].tasks.remove(at: best.task), group: queues[best.queue].group)
+        let (queue, task) = (best.candidate.queue, best.candidate.task)
+        return Choice(task: queues[queue].tasks.remove(at: task), group: queues[queue].group)
+    }
+
+    /// A task that may be next.
+    private struct Candidate {
+        var queue: Int
+        var task: Int
+    }
+
+    private func precedes(
+        _ one: Candidate, _ other: Candidate, _ owners: FairShare<UInt32>, _ groups: FairShare<FairShareGroup.Key>
+    ) -> Bool {
+        let (left, right) = (queues[one.queue], queues[other.queue])
+        return StartOrder.precedes(
+            (left.group, left.tasks[one.task]), (right.group, right.tasks[other.task]), owners, groups)
     }
 }
 

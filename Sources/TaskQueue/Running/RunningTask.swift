@@ -12,6 +12,8 @@ final class RunningTask {
     var manager: SessionManager
     var progress: TransferProgress
     let startedAt: Milliseconds
+    /// The number of the start; see ``StartRecords``.
+    let startNumber: Int
     /// The time of the start on the clock of the engine's metrics.
     let began = QueueClock.system.monotonic()
     /// The identity of the source of an upload in progress.
@@ -26,7 +28,7 @@ final class RunningTask {
 
     init(
         work: TaskWork, place: TaskChooser.Place, request: Request?, manager: SessionManager,
-        progress: TransferProgress, startedAt: Milliseconds,
+        progress: TransferProgress, startedAt: Milliseconds, startNumber: Int,
         monotonic: Milliseconds
     ) {
         self.work = work
@@ -35,6 +37,7 @@ final class RunningTask {
         self.manager = manager
         self.progress = progress
         self.startedAt = startedAt
+        self.startNumber = startNumber
         activity = RunActivity(now: monotonic)
         checkpoints = RunCheckpoints(now: monotonic)
     }

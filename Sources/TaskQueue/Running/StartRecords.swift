@@ -9,7 +9,15 @@ struct StartRecords {
     /// The time in milliseconds for which a start may remain unrecorded.
     static let delay: Milliseconds = 100
 
-    private var pending: [TaskID: Milliseconds] = [:]
+    private struct Start {
+        var id: TaskID
+        var at: Milliseconds
+        /// The number of the start, since many tasks start in the same millisecond.
+        var number: Int
+    }
+
+    private var pending: [TaskID: Start] = [:]
+    private var count = 0
     /// The first progress of uploads, with the identities of their sources. The result of a run contains it too.
     private var uploads: [TaskID: TaskProgress] = [:]
     /// Whether the recording of the pending starts is scheduled.
@@ -20,7 +28,14 @@ struct StartRecords {
     private(set) var recording: Task<Void, Never>?
 
     /// Adds a start.
-    mutating func add(_ id: TaskID, at now: Milliseconds) { pending[id] = now }
+    ///
+    /// - Returns: its number, which grows with each start.
+    @discardableResult
+    mutating func add(_ id: TaskID, at now: Milliseconds) -> Int {
+        count += 1
+        pending[id] = Start(id: id, at: now, number: count)
+        return count
+    }
 
     /// Adds an upload's progress with the identity of its source, which is recorded without a delay.
     mutating func add(_ progress: TaskProgress, of id: TaskID) { uploads[id] = progress }
@@ -38,18 +53,21 @@ struct StartRecords {
         return Self.delay
     }
 
-    /// Removes the starts of runs whose results are to be recorded, and returns them in the order of their times. The
-    /// first progress of these runs is dropped.
+    /// Removes the starts of runs whose results are to be recorded, with those before them, and returns them in their
+    /// order. The first progress of these runs is dropped.
     mutating func drain(for ids: [TaskID]) -> [TaskChange] {
         if !uploads.isEmpty { for id in ids { uploads[id] = nil } }
-        return changes(ids.compactMap { id in pending.removeValue(forKey: id).map { (id, $0) } })
+        guard let last = ids.compactMap({ pending[$0]?.number }).max() else { return [] }
+        let starts = pending.values.filter { $0.number <= last }
+        for start in starts { pending[start.id] = nil }
+        return changes(starts)
     }
 
     /// Removes the scheduled starts, and returns them in the order of their times, followed by the progress of uploads.
     mutating func drainScheduled() -> [TaskChange] {
         (isScheduled, isUrgent) = (false, false)
         defer { (pending, uploads) = ([:], [:]) }
-        return changes(pending.map { ($0.key, $0.value) })
+        return changes(Array(pending.values))
             + uploads.sorted { $0.key < $1.key }.map { .checkpoint($0.key, $0.value) }
     }
 
@@ -60,7 +78,7 @@ struct StartRecords {
         if self.recording == recording { self.recording = nil }
     }
 
-    private func changes(_ starts: [(id: TaskID, at: Milliseconds)]) -> [TaskChange] {
-        starts.sorted { ($0.at, $0.id) < ($1.at, $1.id) }.map { .started($0.id, at: $0.at) }
+    private func changes(_ starts: [Start]) -> [TaskChange] {
+        starts.sorted { ($0.at, $0.number) < ($1.at, $1.number) }.map { .started($0.id, at: $0.at) }
     }
 }

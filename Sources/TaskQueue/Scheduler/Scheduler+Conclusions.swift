@@ -66,7 +66,7 @@ extension Scheduler {
         let holds = chooser.drainHolds(offset: clock.now() - clock.monotonic())
         await starts.recording?.value
         let invalidations = chooser.invalidations
-        logStarts(begun, isBrief: true)
+        logStarts(begun, brief: Set(ids))
         var becomesReady = false
         if let hasSettled = await write(begun + changes, holds: holds, of: ids) {
             for entry in entries { logger.log(entry) }

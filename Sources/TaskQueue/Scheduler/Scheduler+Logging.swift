@@ -10,11 +10,11 @@ extension Scheduler {
 
     /// Logs starts.
     ///
-    /// - Parameter isBrief: Whether the runs have ended already.
-    func logStarts(_ starts: [TaskChange], isBrief: Bool) {
-        guard logger.logLevel <= RunLog.levelOfStart(isBrief: isBrief) else { return }
+    /// - Parameter brief: the tasks whose runs have ended already.
+    func logStarts(_ starts: [TaskChange], brief: Set<TaskID> = []) {
         for case .started(let id, _) in starts {
-            guard let task = running[id] else { continue }
+            let isBrief = brief.contains(id)
+            guard logger.logLevel <= RunLog.levelOfStart(isBrief: isBrief), let task = running[id] else { continue }
             logger.log(log(of: task).started(isBrief: isBrief))
         }
     }

@@ -78,14 +78,14 @@ extension Scheduler {
             return
         }
         let now = clock.now()
-        starts.add(record.id, at: now)
+        let number = starts.add(record.id, at: now)
         metrics.started(record, at: now)
         running.insert(
             RunningTask(
                 work: work, place: place, request: request, manager: manager,
                 progress: progress
                     ?? TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal),
-                startedAt: now, monotonic: clock.monotonic()))
+                startedAt: now, startNumber: number, monotonic: clock.monotonic()))
     }
 
     /// Records the starts of runs soon.
@@ -97,7 +97,7 @@ extension Scheduler {
             await starts.recording?.value
             let changes = starts.drainScheduled()
             if changes.isEmpty { return }
-            logStarts(changes, isBrief: false)
+            logStarts(changes)
             let earlier = starts.recording
             let recording = Task {
                 await earlier?.value

@@ -27,9 +27,7 @@ extension Scheduler {
     /// Returns a forecast of the order in which ready tasks start, and the running tasks, which are stored as ready.
     func forecast() -> (forecast: StartForecast, running: Set<TaskID>) {
         // The others have given back their places already.
-        let places = running.runs.values.filter(\.activity.holdsSlot).sorted {
-            ($0.startedAt, $0.record.id) < ($1.startedAt, $1.record.id)
-        }
+        let places = running.runs.values.filter(\.activity.holdsSlot).sorted { $0.startNumber < $1.startNumber }
         return (chooser.forecast(running: places.map(\.place)), runningIDs)
     }
 

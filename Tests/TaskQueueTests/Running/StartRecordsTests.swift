@@ -43,10 +43,19 @@ struct StartRecordsTests {
             starts.add(TaskID(id), at: id)
             starts.add(Self.progress(UInt8(id)), of: TaskID(id))
         }
-        let withResults = Self.tasks(starts.drain(for: [TaskID(3), TaskID(1)]))
-        #expect(withResults.started == [TaskID(1), TaskID(3)] && withResults.progress == [])
+        let withResults = Self.tasks(starts.drain(for: [TaskID(2), TaskID(1)]))
+        #expect(withResults.started == [TaskID(1), TaskID(2)] && withResults.progress == [])
         let rest = Self.tasks(starts.drainScheduled())
-        #expect(rest.started == [TaskID(2)] && rest.progress == [TaskID(2)])
+        #expect(rest.started == [TaskID(3)] && rest.progress == [TaskID(3)])
+    }
+
+    @Test("starts of one moment keep their order, and those before a run that ended already are recorded before it")
+    func order() {
+        var starts = StartRecords()
+        for id in [12, 13, 7, 5] as [Int64] { starts.add(TaskID(id), at: 1) }
+        #expect(Self.tasks(starts.drain(for: [TaskID(13)])).started == [TaskID(12), TaskID(13)])
+        #expect(starts.drain(for: [TaskID(12)]) == [])
+        #expect(Self.tasks(starts.drainScheduled()).started == [TaskID(7), TaskID(5)])
     }
 
     @Test("a source whose start is recorded already is recorded too")
