@@ -380,7 +380,14 @@ package final class TaskQueue: Sendable {
     }
 
     /// Returns the current pause by the schedule; `nil` where there is none.
-    package func schedulePause() async -> SchedulePause? { await onSharedThreads { await scheduler.mode.pause } }
+    package func schedulePause() async -> SchedulePause? {
+        await onSharedThreads {
+            if let pause = await scheduler.mode.pause { return pause }
+            // The scheduler learns of the present window when the queue starts.
+            guard let (window, until) = await rateKeeper.window, window.pauses else { return nil }
+            return SchedulePause(until: until)
+        }
+    }
 
     /// Returns the most frequent causes for which tasks wait.
     package func waitingCauses(for caller: Caller) async throws(QueueError) -> WaitingCauses {

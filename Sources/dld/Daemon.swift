@@ -101,7 +101,9 @@ struct Daemon: Service {
             .init(name: "database") { [queue] in await queue.databaseTurn() },
             .init(name: "control server") { await server.turn() },
         ])
-        let reporter = ServiceReporter(queue: queue, status: status, watchdog: watchdog, logger: logger)
+        let reporter = ServiceReporter(queue: queue, status: status, watchdog: watchdog, logger: logger) { [reloader] in
+            await reloader.problems()
+        }
         return Task { await reporter.run() }
     }
 

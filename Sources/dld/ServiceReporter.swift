@@ -10,11 +10,15 @@ struct ServiceReporter: Sendable {
     let status: ServiceStatus
     let watchdog: Watchdog?
     let logger: Logger
+    /// Returns what an administrator has to correct at present, a line for each problem.
+    let problems: @Sendable () async -> [String]
 
     /// The time between two status texts while tasks run.
     private static let interval: Duration = .seconds(5)
     /// The time after a change of an idle queue in which more changes are expected.
     private static let pause: Duration = .milliseconds(500)
+    /// The time after which an idle daemon looks whether a problem is solved.
+    private static let problemCheck: Duration = .seconds(30)
 
     /// Runs until the task is cancelled.
     func run() async {
@@ -23,13 +27,14 @@ struct ServiceReporter: Sendable {
         while !Task.isCancelled {
             let seen = queue.changes.value
             let idle = await queue.runningCount() == 0
-            await report()
+            let hasProblems = await report()
             if let watchdog, idle != isIdle || ContinuousClock.now >= nextCheck {
                 guard await check(watchdog, isIdle: idle) else { return }
                 nextCheck = .now + watchdog.interval(isIdle: idle)
             }
             isIdle = idle
-            let rest = watchdog.map { _ in max(.zero, nextCheck - .now) }
+            var rest = watchdog.map { _ in max(.zero, nextCheck - .now) }
+            if hasProblems { rest = min(rest ?? Self.problemCheck, Self.problemCheck) }
             if idle {
                 await sleepIdle(since: seen, atMost: rest)
             } else {
@@ -49,11 +54,14 @@ struct ServiceReporter: Sendable {
         try? await Task.sleep(for: Self.pause)
     }
 
-    private func report() async {
-        let rates = await queue.rates()
+    /// - Returns: whether there are problems.
+    private func report() async -> Bool {
+        let (rates, problems) = (await queue.rates(), await problems())
         // A count that cannot be read is reported next time.
-        guard let tasks = try? await queue.totalCounts() else { return }
-        status.update(.init(tasks: tasks, downloadRate: rates.download, uploadRate: rates.upload))
+        guard let tasks = try? await queue.totalCounts() else { return !problems.isEmpty }
+        status.update(
+            .init(tasks: tasks, downloadRate: rates.download, uploadRate: rates.upload), problems: problems)
+        return !problems.isEmpty
     }
 
     /// Checks the daemon's parts and tells the service manager.

@@ -42,10 +42,17 @@ final class ServiceStatus: Sendable {
         send("READY=1\nSTATUS=\(text)")
     }
 
-    /// Sets the tasks and rates. The service manager is told if the text changes.
-    func update(_ work: Work) {
+    /// Sets the tasks, the rates and the present problems. The service manager is told if the text changes.
+    ///
+    /// - Parameter problems: a line for each; `nil` keeps the known ones.
+    func update(_ work: Work, problems: [String]? = nil) {
         let text = state.withLock { state -> String? in
             state.work = work
+            // Only another reload ends the refusal of a configuration.
+            switch state.condition {
+            case .refused: break
+            case .good, .problems: if let problems { state.condition = .problems(problems) }
+            }
             let text = Self.text(work, state.condition)
             guard text != state.sent else { return nil }
             state.sent = text

@@ -33,6 +33,24 @@ struct ServiceStatusTests {
                 == "1 queued with the previous configuration; the new one is invalid: x:1:1: no")
     }
 
+    @Test("problems that are solved leave the text, new ones join it, and a refusal stays until the next reload")
+    func solved() {
+        let sent = Mutex<[String]>([])
+        let status = ServiceStatus { text in sent.withLock { $0.append(text) } }
+        status.ready(.problems(["a is missing"]))
+        status.update(.init(), problems: ["a is missing"])
+        status.update(.init(), problems: [])
+        status.update(.init())
+        status.update(.init(), problems: ["b is full"])
+        status.ready(.refused("x:1:1: no"))
+        status.update(.init(), problems: ["the new configuration is invalid"])
+        #expect(
+            sent.withLock { $0 } == [
+                "READY=1\nSTATUS=Ready, but a is missing", "STATUS=Ready", "STATUS=Ready, but b is full",
+                "READY=1\nSTATUS=Ready with the previous configuration; the new one is invalid: x:1:1: no",
+            ])
+    }
+
     @Test("a text is sent only if it differs from the last one; readiness always is")
     func sending() {
         let sent = Mutex<[String]>([])

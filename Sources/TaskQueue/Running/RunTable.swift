@@ -46,6 +46,9 @@ struct RunTable: BusyTasks {
         changes.add()
     }
 
+    /// Counts a change of tasks that do not run, such as the end of a wait.
+    func countChange() { changes.add() }
+
     mutating func remove(_ id: TaskID) -> RunningTask? {
         changes.add()
         guard let run = runs.removeValue(forKey: id) else { return nil }

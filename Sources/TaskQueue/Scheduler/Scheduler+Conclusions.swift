@@ -69,6 +69,7 @@ extension Scheduler {
         logStarts(begun, brief: Set(ids))
         var becomesReady = false
         if let hasSettled = await write(begun + changes, holds: holds, of: ids) {
+            running.countChange()
             for entry in entries { logger.log(entry) }
             if hasSettled { becomesReady = await settleDependencies() }
         }
@@ -151,9 +152,11 @@ extension Scheduler {
     /// - Returns: Whether anything changed.
     func settleDependencies() async -> Bool {
         do throws(StoreError) {
-            return try await store.settleDependencies(now: clock.now()) { [logger] ids, failure in
+            let count = try await store.settleDependencies(now: clock.now()) { [logger] ids, failure in
                 if let entry = CommandLog.failed(ids, failure) { logger.log(entry) }
-            } > 0
+            }
+            if count > 0 { running.countChange() }
+            return count > 0
         } catch {
             scheduleRetry("cannot update the tasks that follow ended tasks", error)
             return false

@@ -41,7 +41,10 @@ extension Scheduler {
                     released += count
                 }
             }
-            if released > 0 { chooser.invalidate() }
+            if released > 0 {
+                running.countChange()
+                chooser.invalidate()
+            }
         } catch {
             if error != .closed {
                 logger.error("cannot release tasks that wait for their quota", metadata: ["error": "\(error)"])

@@ -123,6 +123,8 @@ package actor Scheduler {
 
     /// Looks for ready tasks and starts them.
     package func wake() {
+        // Waits may have ended by themselves.
+        running.countChange()
         alarm.waitsChanged()
         chooser.invalidate()
         allowances.invalidate()

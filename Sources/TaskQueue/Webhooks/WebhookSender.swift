@@ -97,9 +97,53 @@ actor WebhookSender {
     var status: WebhookStatus {
         WebhookStatus(
             number: number, address: address, types: webhook.types, batch: webhook.batch,
-            waiting: lanes.count + kept.count, failed: failed.count, delivered: delivered, failure: failure,
+            waiting: lanes.count + kept.count + unheldCount(), failed: failed.count, delivered: delivered,
+            failure: failure,
             givenUpCount: givenUpCount,
             lastGivenUp: lastGivenUp.map { .init(sequence: $0.sequence, at: $0.at, message: $0.message) })
+    }
+
+    /// The largest number of events that are counted in the journal.
+    private static let mostCounted = 10_000
+    private static let countedTogether = 256
+
+    /// The events after ``EventLanes/lastSeen`` that were counted so far.
+    private struct Unread {
+        var after: Int64
+        var upTo: Int64
+        var count = 0
+    }
+
+    private var unread: Unread?
+
+    /// Returns the number of events that are in the journal alone, at most ``mostCounted``.
+    private func unheldCount() -> Int {
+        let end = lanes.lastSeen
+        var known = unread.flatMap { $0.after == end ? $0 : nil } ?? Unread(after: end, upTo: end)
+        known.count += count(webhook.filter, after: &known.upTo, upTo: .max, limit: Self.mostCounted - known.count)
+        unread = known
+        var total = known.count
+        for (owner, position) in deferred {
+            var (filter, after) = (webhook.filter, position)
+            filter.owner = owner
+            total += count(filter, after: &after, upTo: end, limit: Self.mostCounted - total)
+        }
+        return total
+    }
+
+    /// Counts events.
+    ///
+    /// - Parameter position: the position in the journal up to which was counted.
+    private func count(_ filter: EventFilter, after position: inout Int64, upTo end: Int64, limit: Int) -> Int {
+        var total = 0
+        while total < limit, position < end,
+            let page = try? store.events(after: position, limit: Self.countedTogether, filter: filter),
+            page.position > position
+        {
+            total += page.events.count { $0.sequence <= end }
+            position = page.position
+        }
+        return total
     }
 
     private var failure: WebhookStatus.Failure? {
@@ -185,6 +229,11 @@ actor WebhookSender {
     private func readOn() async throws(StoreError) {
         let position = lanes.lastSeen
         let page = try store.events(after: position, limit: pageLimit, filter: webhook.filter)
+        if var known = unread, known.after == position, page.position <= known.upTo {
+            known.after = page.position
+            known.count -= page.events.count
+            unread = known
+        }
         var events: [TaskEvent] = []
         var counts: [UInt32: Int] = [:]
         for event in page.events {

@@ -7,7 +7,7 @@ package struct WebhookStatus: Sendable, Equatable {
     package var address: WebhookAddress
     package var types: Set<TaskEvent.Kind>
     package var batch: String?
-    /// The number of events that wait to be sent, at most ``EventLanes/capacity``.
+    /// The number of events that wait to be sent; in the journal at most 10,000 are counted.
     package var waiting: Int
     /// The number of those that were sent and not accepted.
     package var failed: Int

@@ -51,6 +51,25 @@ struct WebhookSenderTests {
         }
     }
 
+    @Test("the status counts every event that waits, those of one user beyond what is held too")
+    func waiting() async throws {
+        let server = try ScriptedServer(["/h": [.status(500)]])
+        let fixture = try await fixture(webhook(server.url("/h")))
+        for count in [300, 500] {
+            let tasks = (0..<count).map { number in
+                var task = TaskSpecification(url: "http://127.0.0.1:9/\(number)")
+                task.paused = true
+                return task
+            }
+            _ = try await fixture.queue.add(tasks, by: count == 300 ? QueueFixture.me : QueueFixture.administrator)
+            _ = try await fixture.queue.apply(.cancel, toTasksMatching: TaskFilter(), by: QueueFixture.administrator)
+            let expected = count == 300 ? 300 : 800
+            try await eventually(that: "all are counted") { try await status(fixture.queue).waiting == expected }
+        }
+        #expect(server.requests(for: "/h").count < 10)
+        await stop(fixture.queue)
+    }
+
     @Test("events of the types that were asked for are sent, from the start of the webhook on")
     func selection() async throws {
         let server = try ScriptedServer(["/h": [.status(204)]])
