@@ -106,6 +106,7 @@ package final class TaskQueue: Sendable {
         await housekeeper.apply(settings)
         await webhooks.apply(settings.webhooks, isSessionNew: manager != nil)
         await leftoverParts.apply(settings)
+        await updatePaths()
         await changed()
         await scheduler.quotaChanged()
         changes.add()
@@ -139,6 +140,7 @@ package final class TaskQueue: Sendable {
         } catch {
             logger.error("cannot look for moved part files", metadata: ["error": "\(error)"])
         }
+        await updatePaths()
         await batchLog.start()
         _ = await scheduler.settleDependencies()
         await scheduler.start()

@@ -85,6 +85,64 @@ extension TaskStore {
             return outcomes
         }
     }
+
+    // MARK: Paths
+
+    /// The key of the places of downloads for which the paths were stored.
+    private static let placesName = "download-places"
+    /// The number of paths read at a time.
+    private static let pathsTogether = 5_000
+
+    /// Stores the paths that downloads have where directories of downloads are others than before. Those that have
+    /// completed stay where they are.
+    ///
+    /// - Parameters:
+    ///   - places: a text that is another one where a directory may have changed.
+    ///   - excluding: the running tasks, which keep their place.
+    ///   - directory: Returns the absolute directory of an owner's task that names `directory`; `nil` to keep the path.
+    package func updatePaths(
+        for places: String, excluding: Set<TaskID>,
+        _ directory: @Sendable (_ directory: String?, _ owner: UInt32) -> String?
+    ) async throws(StoreError) {
+        let stored = try read { database in
+            try database.firstRow("SELECT value FROM meta WHERE name = ?", [Self.placesName]) { try $0.text(0) }
+        }
+        guard stored != places else { return }
+        var last: Int64 = 0
+        while true {
+            let page = try read { [last] database in
+                try database.rows(
+                    """
+                    SELECT id, owner, directory, path FROM task
+                    WHERE id > ? AND kind = 'download' AND state <> 'completed' AND path IS NOT NULL ORDER BY id LIMIT ?
+                    """, [last, Self.pathsTogether]
+                ) { row in
+                    (
+                        id: try row.id(0), owner: try row.owner(1), directory: try row.textOrNil(2),
+                        path: try row.text(3)
+                    )
+                }
+            }
+            guard let end = page.last else { break }
+            last = end.id.rawValue
+            let moved: [(id: TaskID, from: String, to: String)] = page.compactMap { task in
+                guard !excluding.contains(task.id), let directory = directory(task.directory, task.owner) else {
+                    return nil
+                }
+                let path = (directory == "/" ? "" : directory) + "/" + FileName.last(of: task.path)
+                return path == task.path ? nil : (task.id, task.path, path)
+            }
+            _ = try await inParts(moved, ()) { database, task, _ in
+                try database.run(
+                    "UPDATE task SET path = ? WHERE id = ? AND path = ? AND state <> 'completed'",
+                    [task.to, task.id.rawValue, task.from])
+                return 0
+            }
+        }
+        // Those of running tasks are looked at again the next time.
+        guard excluding.isEmpty else { return }
+        try await writes.perform { try $0.setMetaText(Self.placesName, to: places) }
+    }
 }
 
 /// The states of a task before and after a change.

@@ -215,4 +215,31 @@ struct TaskStoreUpdatesTests {
         #expect(try await Self.update(fixture, id) { $0.url = "https://example.org/a?sig=2" } == .updated)
         #expect(try fixture.store.work(for: id)?.resumeData == nil)
     }
+
+    @Test("F87: paths follow the directories of downloads, but for completed and running tasks and uploads")
+    func paths() async throws {
+        let fixture = try StoreFixture()
+        var ids: [TaskID] = []
+        let places: [(name: String, directory: String?)] = [
+            ("a", nil), ("b", "sub"), ("c", "/abs"), ("d", nil), ("e", nil),
+        ]
+        for (name, directory) in places {
+            var task = NewTask.sample("https://example.org/" + name)
+            task.specification.directory = directory
+            task.path = (directory == "/abs" ? "/abs" : directory == nil ? "/old" : "/old/sub") + "/" + name
+            ids.append(try #require(try await fixture.add(task).first))
+        }
+        try await fixture.conclude(ids[3], .inState(.completed))
+        func move(to root: String, running: Set<TaskID> = []) async throws -> [String?] {
+            try await fixture.store.updatePaths(for: root, excluding: running) { directory, owner in
+                if directory == "/abs" || owner != 1000 { return nil }
+                return root + (directory.map { "/" + $0 } ?? "")
+            }
+            return try ids.map { try fixture.store.record($0, owner: nil)?.path }
+        }
+        let moved = ["/new/a", "/new/sub/b", "/abs/c", "/old/d", "/old/e"]
+        #expect(try await move(to: "/new", running: [ids[4]]) == moved)
+        #expect(try await move(to: "/new") == moved.dropLast() + ["/new/e"])
+        #expect(try await move(to: "/newer") == ["/newer/a", "/newer/sub/b", "/abs/c", "/old/d", "/newer/e"])
+    }
 }
