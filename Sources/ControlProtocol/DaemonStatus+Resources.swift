@@ -109,28 +109,32 @@ extension DaemonStatus {
         }
     }
 
-    /// A host that receives no new requests at present.
+    /// A host that receives no new requests at present, or none of one owner's tasks.
     public struct HeldHost: Codable, Sendable, Equatable {
         /// The scheme, name and port.
         public var host: String
         /// The cause: `retry-after` (the host asked for a delay), `failures` (requests failed one after the other),
         /// `probe` (one request tries whether it works again) or `no-route` (this machine has no route to it).
         public var reason: String
+        /// The uid of the owner whose tasks are held; `null` if everybody's are.
+        public var owner: UInt32?
         /// The time of the next request; `null` if it is unknown.
         public var until: Milliseconds?
 
-        public init(host: String, reason: String, until: Milliseconds?) {
+        public init(host: String, reason: String, owner: UInt32? = nil, until: Milliseconds?) {
             self.host = host
             self.reason = reason
+            self.owner = owner
             self.until = until
         }
 
-        private enum CodingKeys: String, CodingKey { case host, reason, until }
+        private enum CodingKeys: String, CodingKey { case host, reason, owner, until }
 
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(host, forKey: .host)
             try container.encode(reason, forKey: .reason)
+            try container.encode(owner, forKey: .owner)
             try container.encode(until, forKey: .until)
         }
     }

@@ -6,7 +6,8 @@ extension MethodName {
         case .taskGet: TaskGetParameters.fields
         case .taskList: TaskListParameters.fields
         case .taskCount: TaskCountParameters.fields
-        case .taskPause, .taskResume, .taskCancel, .taskRetry: TaskSelectionParameters.selection
+        case .taskPause, .taskCancel, .taskRetry: TaskSelectionParameters.selection
+        case .taskResume: TaskSelectionParameters.selection + [TaskSelectionParameters.now]
         case .taskRemove: TaskSelectionParameters.fields
         case .taskUpdate: TaskUpdateParameters.fields
         case .taskMove: TaskMoveParameters.fields

@@ -87,11 +87,16 @@ public struct TaskSelectionParameters: MethodParameters {
     public var filter: TaskFilter?
     /// Whether to delete the finished file too; for `task.remove` only.
     public var deleteFile: Bool?
+    /// Whether to start tasks before their start time and without their dependency; for `task.resume` only.
+    public var now: Bool?
 
-    public init(ids: [TaskID]? = nil, filter: TaskFilter? = nil, deleteFile: Bool? = nil) {
+    public init(
+        ids: [TaskID]? = nil, filter: TaskFilter? = nil, deleteFile: Bool? = nil, now: Bool? = nil
+    ) {
         self.ids = ids
         self.filter = filter
         self.deleteFile = deleteFile
+        self.now = now
     }
 }
 

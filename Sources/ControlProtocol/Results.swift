@@ -87,10 +87,13 @@ public struct TaskChangeResult: Codable, Sendable, Equatable {
     /// The tasks that could not be changed, and the removed tasks whose file was kept because it no longer belongs to
     /// them. All other selected tasks were changed.
     public var errors: [Refusal]
+    /// The hosts whose hold ended, so that they are contacted at once; only after a resumption that ended one.
+    public var hosts: [String]?
 
-    public init(changed: Int, errors: [Refusal] = []) {
+    public init(changed: Int, errors: [Refusal] = [], hosts: [String]? = nil) {
         self.changed = changed
         self.errors = errors
+        self.hosts = hosts
     }
 }
 

@@ -60,7 +60,7 @@ extension QueueHandler {
                 .init(path: $0.path, free: $0.free, total: $0.total, minimumFree: queue.minimumFree)
             },
             hosts: try await queue.heldHosts(for: caller).map {
-                .init(host: $0.host, reason: $0.cause.rawValue, until: $0.until)
+                .init(host: $0.host, reason: $0.cause.rawValue, owner: $0.owner, until: $0.until)
             })
     }
 

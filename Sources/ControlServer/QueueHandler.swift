@@ -175,7 +175,7 @@ package struct QueueHandler: ControlHandler {
             return TaskCountResult(
                 owners: owners.sorted { $0.key < $1.key }.map { TaskCountResult.Owner(owner: $0.key, tasks: $0.value) })
         case .taskPause(let selection): return try await change(.pause, selection, caller)
-        case .taskResume(let selection): return try await change(.resume, selection, caller)
+        case .taskResume(let selection): return try await resume(selection, caller)
         case .taskCancel(let selection): return try await change(.cancel, selection, caller)
         case .taskRetry(let selection): return try await change(.retry, selection, caller)
         case .taskUpdate(let parameters):
@@ -389,12 +389,19 @@ package struct QueueHandler: ControlHandler {
 
     // MARK: Changes
 
+    private func resume(_ selection: TaskSelectionParameters, _ caller: Caller) async throws -> TaskChangeResult {
+        var rest = selection
+        rest.now = nil
+        return try await change(selection.now == true ? .resumeNow : .resume, rest, caller)
+    }
+
     private func change(
         _ event: TaskLifecycle.Event, _ selection: TaskSelectionParameters, _ caller: Caller
     ) async throws -> TaskChangeResult {
         if selection.deleteFile != nil {
             throw RPCError(FieldError(field: "deleteFile", message: "applies to task.remove only"))
         }
+        if selection.now != nil { throw RPCError(FieldError(field: "now", message: "applies to task.resume only")) }
         switch try Self.selected(selection) {
         case .ids(let ids): return Self.result(try await queue.apply(event, to: ids, by: caller))
         case .filter(let filter): return Self.result(try await queue.apply(event, toTasksMatching: filter, by: caller))
@@ -418,6 +425,7 @@ package struct QueueHandler: ControlHandler {
     }
 
     private func remove(_ selection: TaskSelectionParameters, _ caller: Caller) async throws -> TaskChangeResult {
+        if selection.now != nil { throw RPCError(FieldError(field: "now", message: "applies to task.resume only")) }
         let deletes = selection.deleteFile ?? false
         switch try Self.selected(selection) {
         case .ids(let ids): return Self.result(try await queue.remove(ids, deletesFiles: deletes, by: caller))
@@ -458,7 +466,7 @@ package struct QueueHandler: ControlHandler {
                 room -= error.message.utf8.count
                 if room < 0 { error.message = String(error.message.prefix(shortMessage)) }
                 return error
-            })
+            }, hosts: outcome.hosts.isEmpty ? nil : Array(outcome.hosts.sorted().prefix(100)))
     }
 
     /// The number of bytes of the messages of one response that are not shortened, and the number of characters of those

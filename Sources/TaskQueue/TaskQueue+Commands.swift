@@ -22,6 +22,14 @@ package struct ChangeOutcome: Sendable {
 
     package var changed = 0
     package var refused: [Refusal] = []
+    /// The hosts whose hold ended because tasks were resumed.
+    package var hosts: Set<String> = []
+
+    fileprivate mutating func add(_ other: ChangeOutcome) {
+        changed += other.changed
+        refused += other.refused
+        hosts.formUnion(other.hosts)
+    }
 
     /// The maximum number of refusals of a command that selects its tasks by a filter, of which there may be a million.
     private static let mostRefusals = 1_000
@@ -32,15 +40,13 @@ package struct ChangeOutcome: Sendable {
 }
 
 extension TaskQueue {
-    /// Applies `pause`, `resume`, `cancel` or `retry` to tasks.
+    /// Applies `pause`, `resume`, `resumeNow`, `cancel` or `retry` to tasks.
     package func apply(
         _ event: TaskLifecycle.Event, to ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         for part in Self.parts(of: ids) {
-            let result = try await apply(event, toPart: part, by: caller)
-            outcome.changed += result.changed
-            outcome.refused += result.refused
+            outcome.add(try await apply(event, toPart: part, by: caller))
         }
         return outcome
     }
@@ -51,8 +57,11 @@ extension TaskQueue {
         _ event: TaskLifecycle.Event, toTasksMatching filter: TaskFilter, by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
+        let width = TaskPauses.width(of: filter)
         try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
-            outcome.changed += try await apply(event, toPart: ids, by: caller).changed
+            var part = try await apply(event, toPart: ids, by: caller, width: width)
+            part.refused = []
+            outcome.add(part)
         }
         return outcome
     }
@@ -124,14 +133,16 @@ extension TaskQueue {
     }
 
     private func apply(
-        _ event: TaskLifecycle.Event, toPart ids: [TaskID], by caller: Caller
+        _ event: TaskLifecycle.Event, toPart ids: [TaskID], by caller: Caller, width: TaskPauses = .single
     ) async throws(QueueError) -> ChangeOutcome {
         // This check comes first, so that no task is stopped for a command that the store refuses.
         try stored { () throws(StoreError) in try self.store.checkAcceptsChanges() }
         let (store, now) = (store, clock.now())
-        let write: @Sendable () async -> Result<CommandOutcome, StoreError> = {
+        let write: @Sendable (Set<TaskID>) async -> Result<CommandOutcome, StoreError> = { stopped in
             do throws(StoreError) {
-                return .success(try await store.apply(event, to: ids, owner: caller.scope, now: now))
+                return .success(
+                    try await store.apply(
+                        event, to: ids, owner: caller.scope, width: width, stopped: stopped, now: now))
             } catch {
                 return .failure(error)
             }
@@ -142,17 +153,18 @@ extension TaskQueue {
         case .pause, .cancel:
             let order: RunOutcomePolicy.Order = event == .pause ? .pause : .cancel
             (stopped, result) = await scheduler.withStopped(ids, order: order, owner: caller.scope) { stopped in
-                (stopped, await write())
+                (stopped, await write(stopped))
             }
-        default: result = await write()
+        default: result = await write([])
         }
-        if event == .resume, case .success(let outcome) = result {
-            // A ready task waits only for its host.
-            let refused = Set(outcome.refused.map(\.0) + outcome.unknown)
-            await onSharedThreads { await scheduler.endHolds(of: ids.filter { !refused.contains($0) }) }
-        }
+        var hosts: [String] = []
         if case .success(let outcome) = result {
-            log(event, Self.changed(outcome, stopped), by: caller)
+            let changed = Self.changed(outcome, stopped)
+            hosts = await onSharedThreads { [scheduler] in
+                if event == .cancel { await scheduler.endDelays(causedBy: changed) }
+                return outcome.hastened.isEmpty ? [] : await scheduler.endHolds(of: outcome.hastened)
+            }
+            log(event, changed, hosts, by: caller)
         }
         await changed()
         let outcome = try stored { () throws(StoreError) in try result.get() }
@@ -160,7 +172,7 @@ extension TaskQueue {
         return ChangeOutcome(
             changed: changed.count,
             refused: outcome.refused.map { .init(id: $0.0, reason: .transition($0.1)) }
-                + outcome.unknown.map { .init(id: $0, reason: .unknown) })
+                + outcome.unknown.map { .init(id: $0, reason: .unknown) }, hosts: Set(hosts))
     }
 
     /// Returns the tasks that a command changed. Those that were running have been changed by the conclusion of their
@@ -169,10 +181,15 @@ extension TaskQueue {
         Set(outcome.changed).union(stopped.subtracting(outcome.refused.map(\.0)))
     }
 
-    private func log(_ event: TaskLifecycle.Event, _ ids: Set<TaskID>, by caller: Caller) {
+    private func log(_ event: TaskLifecycle.Event, _ ids: Set<TaskID>, _ hosts: [String], by caller: Caller) {
         switch event {
         case .pause: logger.log(CommandLog(.paused, "paused", ids).by(caller))
-        case .resume: logger.log(CommandLog(.resumed, "resumed", ids).by(caller))
+        case .resume, .resumeNow:
+            logger.log(CommandLog(.resumed, "resumed", ids).by(caller))
+            if !hosts.isEmpty {
+                logger.info(
+                    "a resumption ended holds of hosts", metadata: ["hosts": "\(hosts)", "caller": "\(caller.uid)"])
+            }
         case .cancel: logger.log(CommandLog(.cancelled, "cancelled", ids).by(caller))
         case .retry: logger.log(CommandLog(.retried, "queued again", ids).by(caller))
         default: break
@@ -195,6 +212,9 @@ extension TaskQueue {
             let command = CommandLog(.removed, keepsEntries ? "removed from the history" : "removed", removal.tasks.ids)
             // Tasks leave the history all the time.
             logger.log(keepsEntries ? command : command.by(caller), keepsEntries ? .debug : .info)
+        }
+        if case .success(let removal) = result {
+            await onSharedThreads { [scheduler] in await scheduler.endDelays(causedBy: removal.tasks.ids) }
         }
         await changed()
         let (removed, kept) = try stored { () throws(StoreError) in try result.get() }

@@ -27,9 +27,10 @@ extension TaskQueue {
         let held = await onSharedThreads { await scheduler.heldHosts() }
         guard let owner = caller.scope, !held.isEmpty else { return Array(held.prefix(Self.heldHostsLimit)) }
         let own = try stored { () throws(StoreError) in
-            try store.queuedHosts(of: owner, among: held.map(\.fingerprint))
+            try store.queuedHosts(of: owner, among: held.flatMap { [$0.fingerprint] + $0.behind })
         }
-        return Array(held.lazy.filter { own.contains($0.fingerprint) }.prefix(Self.heldHostsLimit))
+        return Array(
+            held.lazy.filter { held in own.contains { held.holds($0, of: owner) } }.prefix(Self.heldHostsLimit))
     }
 
     private static let heldHostsLimit = 100

@@ -104,6 +104,11 @@ extension TaskQueue {
                 return await updateFiles(of: changing, by: changes, for: caller, write)
             }
         }
+        if changes.url != nil, case .success(let outcomes) = result {
+            // What the host asked for concerned another URL.
+            let updated = outcomes.filter { $0.value == .updated }.map(\.key)
+            await onSharedThreads { await scheduler.endDelays(causedBy: updated) }
+        }
         await changed()
         let outcomes = try stored { () throws(StoreError) in try result.get() }
         return expected.merging(outcomes) { $1 }

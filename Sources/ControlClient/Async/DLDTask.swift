@@ -74,7 +74,7 @@ public struct DLDTask: Sendable, Identifiable {
     ///
     /// - Throws: ``DLDTaskError/refused(_:_:)`` or ``ClientError``, as the other commands do.
     public func pause() async throws { try await act(.taskPause) }
-    /// Resumes a paused task; a waiting one is attempted now.
+    /// Returns a paused task to what it waited for, such as its start time; one that waits for a retry is attempted now.
     public func resume() async throws { try await act(.taskResume) }
     /// Cancels the task. A download keeps its part, so that ``retry()`` continues there.
     public func cancel() async throws { try await act(.taskCancel) }

@@ -42,7 +42,10 @@ extension MethodName {
                 ]), errors: [.unavailable],
                 example: ["filter": ["batch": "nightly"]], ["tasks": 1, "owners": [["owner": 1000, "tasks": 1]]])
         case .taskPause: change("Pauses tasks and keeps their bytes", example: ["ids": [17]])
-        case .taskResume: change("Makes paused tasks ready, and waiting ones at once", example: ["ids": [17]])
+        case .taskResume:
+            change(
+                "Returns paused tasks to what they waited for, and tries those at once that wait for a retry",
+                example: ["ids": [17]])
         case .taskCancel:
             change("Ends tasks and keeps their bytes for a retry", example: ["filter": ["batch": "nightly"]])
         case .taskRetry:

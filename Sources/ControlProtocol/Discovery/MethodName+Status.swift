@@ -48,6 +48,7 @@ extension MethodName {
     static let heldHostFields = [
         ParameterField("host", .text, "the scheme, name and port"),
         ParameterField("reason", .text, "why no request is made"),
+        ParameterField("owner", JSONSchema.uid.orNull, "the uid whose tasks are held; null if everybody's are"),
         ParameterField("until", JSONSchema.milliseconds.orNull, "the time of the next request"),
     ]
 }

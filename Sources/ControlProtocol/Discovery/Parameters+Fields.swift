@@ -44,8 +44,12 @@ extension TaskSelectionParameters {
         .optional("ids", .array(of: .taskID, most: 10_000), "the tasks; give either ids or a filter"),
         .optional("filter", .shared(.filter), "selects the tasks; {} selects all that the caller may see"),
     ]
+    static let now = ParameterField.optional(
+        "now", .boolean, "whether to start tasks before their start time or dependency; for task.resume only")
     public static let fields =
-        selection + [.optional("deleteFile", .boolean, "whether to delete the finished file too; for task.remove only")]
+        selection + [
+            .optional("deleteFile", .boolean, "whether to delete the finished file too; for task.remove only"), now,
+        ]
 }
 
 extension TaskUpdateParameters {

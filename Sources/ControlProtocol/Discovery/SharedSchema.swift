@@ -164,6 +164,7 @@ enum SharedSchema: String, CaseIterable {
     private static let changeFields = [
         ParameterField("changed", .count, "the number of changed tasks"),
         ParameterField("errors", .array(of: .shared(.refusal)), "the tasks that were not changed, and why"),
+        .optional("hosts", .array(of: .text), "the hosts whose hold a resumption ended; absent if there are none"),
     ]
 
     private static let progressFields = [

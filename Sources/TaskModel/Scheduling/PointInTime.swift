@@ -9,7 +9,7 @@ public enum PointInTime {
     ///     the same without a zone for local time;
     ///     `2030-01-31` for local midnight at the start of that day;
     ///     `22:00` for the next moment at which local clocks show that time;
-    ///     a plus sign and a ``TimeSpan`` for a moment relative to `now`.
+    ///     a plus sign and a ``TimeSpan`` for a moment relative to `now`; `now`.
     ///   - now: the current time, in milliseconds since 1970.
     ///   - utcOffset: returns the offset of local time from UTC at a moment, in seconds, positive ahead of UTC.
     /// - Returns: milliseconds since 1970, or `nil` where the text is not a moment from 1970 to 9999. A local time that
@@ -20,7 +20,9 @@ public enum PointInTime {
     ) -> Milliseconds? {
         var scanner = Scanner(rest: Array(text.utf8)[...])
         let moment: Milliseconds?
-        if scanner.take("+") {
+        if text == "now" {
+            moment = now
+        } else if scanner.take("+") {
             moment = TimeSpan.parse(String(decoding: scanner.rest, as: UTF8.self)).map { now + $0 }
         } else if let (hour, minute) = scanner.hourAndMinute(), scanner.rest.isEmpty {
             moment = next(hour: hour, minute: minute, now: now, utcOffset)
@@ -40,9 +42,10 @@ public enum PointInTime {
         parse(text, now: now) { _ in utcOffsetSeconds }
     }
 
-    /// Whether the text is relative to the time of parsing: `22:00`, `+2h`.
+    /// Whether the text is relative to the time of parsing: `22:00`, `+2h`, `now`.
     public static func countsFromNow(_ text: String) -> Bool {
-        text.hasPrefix("+") || (text.utf8.count == 5 && text.utf8.dropFirst(2).first == UInt8(ascii: ":"))
+        text == "now" || text.hasPrefix("+")
+            || (text.utf8.count == 5 && text.utf8.dropFirst(2).first == UInt8(ascii: ":"))
     }
 
     private static let day: Milliseconds = 86_400_000

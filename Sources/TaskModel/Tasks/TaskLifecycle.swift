@@ -56,8 +56,9 @@ public struct TaskLifecycle: Sendable, Equatable {
         case release
         /// The task that this one depends on ended without having completed, or was removed.
         case abandon
-        // Events from a user.
-        case pause, resume, cancel, retry
+        // Events from a user. `resume` returns a paused task to what it waited for, and starts one that waits for a
+        // retry; `resumeNow` starts every one.
+        case pause, resume, resumeNow, cancel, retry
         /// A change of the options. It does not change the lifecycle by itself; see ``updated(by:now:)``.
         case update
     }
@@ -82,8 +83,9 @@ public struct TaskLifecycle: Sendable, Equatable {
         // becomes `user`.
         case (.pause, .paused) where reason != .user: set(.paused, .user)
         case (.pause, .paused): return false
-        case (.resume, .paused), (.resume, .waiting): set(.queued)
-        case (.resume, .queued), (.resume, .active): return false
+        case (.resume, .waiting) where reason == .scheduled || reason == .dependency: return false
+        case (.resume, .paused), (.resume, .waiting), (.resumeNow, .paused), (.resumeNow, .waiting): set(.queued)
+        case (.resume, .queued), (.resume, .active), (.resumeNow, .queued), (.resumeNow, .active): return false
         case (.cancel, .queued), (.cancel, .waiting), (.cancel, .paused), (.cancel, .active): set(.cancelled)
         case (.cancel, .cancelled): return false
         case (.retry, .failed), (.retry, .cancelled): set(.queued)
@@ -110,7 +112,7 @@ public struct IllegalTransition: Error, Sendable, Equatable, CustomStringConvert
     public var description: String {
         switch event {
         case .pause: "is \(state.rawValue); only a task that has not ended can be paused"
-        case .resume: "is \(state.rawValue); only a paused or waiting task can be resumed (see retry)"
+        case .resume, .resumeNow: "is \(state.rawValue); only a paused or waiting task can be resumed (see retry)"
         case .cancel: "is \(state.rawValue); only a task that has not ended can be cancelled"
         case .retry: "is \(state.rawValue); only a failed or cancelled task can be retried"
         case .update where state == .cancelled:

@@ -43,15 +43,17 @@ struct ReadyWindow {
 
     /// Returns the groups of which more must be read, because none of their tasks in the window may start.
     ///
-    /// - Parameter isUrgentOnly: Whether only urgent tasks may start. Urgent tasks are first in a group, so any
-    ///   non-empty window of the group already contains them.
+    /// - Parameters:
+    ///   - blocked: Returns the hosts of which no task of an owner may start.
+    ///   - isUrgentOnly: Whether only urgent tasks may start. Urgent tasks are first in a group, so any non-empty window
+    ///     of the group already contains them.
     func lacking(
-        blocked: @autoclosure () -> Set<Int64>, isUrgentOnly: Bool, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
+        blocked: (_ owner: UInt32) -> Set<Int64>, isUrgentOnly: Bool, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) -> [FairShareGroup] {
         queues.filter { queue in
             if isUrgentOnly, !queue.tasks.isEmpty { return false }
             if queue.tasks.contains(where: { mayStart($0, queue.group) }) { return false }
-            return !(queue.exhaustedBut.map { $0.isSubset(of: blocked()) } ?? false)
+            return !(queue.exhaustedBut.map { $0.isSubset(of: blocked(queue.group.owner)) } ?? false)
         }.map(\.group)
     }
 

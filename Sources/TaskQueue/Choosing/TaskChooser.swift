@@ -47,6 +47,9 @@ struct TaskChooser {
     private var works: [TaskID: TaskWork] = [:]
     /// The tasks with damaged records. They are skipped.
     private(set) var unreadable: Set<TaskID> = []
+    /// The tasks whose owners chose a proxy that is on hold, with its fingerprint.
+    private(set) var behindProxies: [TaskID: Int64] = [:]
+    private static let behindProxiesLimit = 1_024
     /// Whether something may have changed since the ready tasks were read.
     private var isStale = true
     /// The number of calls of ``invalidate()``.
@@ -87,8 +90,10 @@ struct TaskChooser {
         invalidate()
     }
 
-    /// Returns the hosts of which no task may start now.
-    func blockedHosts(now: Milliseconds) -> Set<Int64> { slots.blockedHosts.union(gate.hostsOnHold(now: now)) }
+    /// Returns the hosts of which no task of an owner may start now.
+    func blockedHosts(for owner: UInt32, now: Milliseconds) -> Set<Int64> {
+        slots.blockedHosts.union(gate.hostsOnHold(for: owner, now: now))
+    }
 
     /// Returns a forecast of the order in which ready tasks start, without any ready task yet.
     ///
@@ -111,6 +116,7 @@ struct TaskChooser {
         limit: Int, busy: some BusyTasks, now: Milliseconds
     ) throws(StoreError) -> [(work: TaskWork, place: Place)] {
         var chosen: [(task: ReadyTask, place: Place)] = []
+        if !behindProxies.isEmpty { behindProxies = behindProxies.filter { gate.isClosed($0.value, now: now) } }
         do throws(StoreError) {
             while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
                 guard let choice = try next(busy: busy, chosen: chosen, now: now) else { break }
@@ -134,6 +140,14 @@ struct TaskChooser {
                 withdraw(choice.place, now: now)
                 continue
             }
+            if let proxy = work.ownProxy.map({ Fingerprint.ofHost($0) }) {
+                if gate.isClosed(proxy, now: now), behindProxies.count < Self.behindProxiesLimit {
+                    behindProxies[choice.task.id] = proxy
+                    withdraw(choice.place, now: now)
+                    continue
+                }
+                gate.admit(proxy, now: now)
+            }
             setHost(of: work)
             started.append((work, choice.place))
         }
@@ -155,15 +169,19 @@ struct TaskChooser {
                 try readGroups()
             }
             let (slots, gate, unreadable, hasRoom) = (slots, gate, unreadable, slots.hasRoom)
+            let behindProxies = behindProxies
             let isUrgent = { (task: ReadyTask, group: FairShareGroup) in Self.isUrgent(task, group, slots) }
             let mayStart = { (task: ReadyTask, group: FairShareGroup) in
                 slots.hasRoom(for: group.owner)
                     && (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner)))
                     && !busy.isBusy(task.id)
                     && !unreadable.contains(task.id) && slots.mayStart(task.hostFingerprint)
-                    && !gate.isOnHold(task.hostFingerprint, now: now)
+                    && !gate.isOnHold(task.hostFingerprint, owner: group.owner, now: now)
+                    && behindProxies[task.id] == nil
             }
-            try readTasks(excluding: { busy.busy.union(chosen.lazy.map(\.task.id)) }, now: now, mayStart)
+            try readTasks(
+                excluding: { busy.busy.union(chosen.lazy.map(\.task.id)).union(behindProxies.keys) }, now: now, mayStart
+            )
             let choice = window.removeNext(owners: owners, groups: groups, isUrgent: isUrgent, mayStart)
             if let choice { return choice }
             if !hasRoom { return nil }
@@ -204,14 +222,20 @@ struct TaskChooser {
     private mutating func readTasks(
         excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) throws(StoreError) {
-        let lacking = window.lacking(blocked: blockedHosts(now: now), isUrgentOnly: !slots.hasRoom, mayStart)
+        var known: [UInt32: Set<Int64>] = [:]
+        func blocked(_ owner: UInt32) -> Set<Int64> {
+            let blocked = known[owner] ?? blockedHosts(for: owner, now: now)
+            known[owner] = blocked
+            return blocked
+        }
+        let lacking = window.lacking(blocked: blocked, isUrgentOnly: !slots.hasRoom, mayStart)
             .filter { slots.hasRoom(for: $0.owner) }
         guard !lacking.isEmpty else { return }
-        let blocked = blockedHosts(now: now)
         let excluded = excluding()
         let limit =
             !slots.hasRoom ? Self.urgentReadLimit : window.count > 8 ? Self.shortReadLimit : Self.readLimit
         for group in lacking {
+            let blocked = blocked(group.owner)
             let tasks = try store.readyTasks(
                 of: group.id, limit: limit, excludingHosts: blocked, excluding: excluded.union(window.ids(of: group.id))
             )
@@ -245,7 +269,7 @@ struct TaskChooser {
     /// - Returns: `nil` where there is no slot, or the task's host is blocked.
     mutating func place(of work: TaskWork, now: Milliseconds) -> Place? {
         guard slots.hasRoom, slots.hasRoom(for: work.record.owner), slots.mayStart(work.hostFingerprint),
-            !gate.isOnHold(work.hostFingerprint, now: now)
+            !gate.isOnHold(work.hostFingerprint, owner: work.record.owner, now: now)
         else {
             return nil
         }
@@ -296,13 +320,21 @@ struct TaskChooser {
     mutating func networkChanged() { gate.networkChanged() }
 
     /// Opens hosts that a user wants contacted now.
-    mutating func endHolds(_ fingerprints: Set<Int64>) {
-        for fingerprint in fingerprints { gate.endHold(fingerprint) }
-        invalidate()
+    ///
+    /// - Returns: the names of the hosts that were on hold, and the tasks whose answers were the cause.
+    mutating func endHolds(_ places: Set<OwnedHost>, now: Milliseconds) -> (hosts: [String], tasks: [TaskID]) {
+        let ended = places.compactMap { gate.endHold($0.fingerprint, of: $0.owner, now: now) }
+        if !ended.isEmpty { invalidate() }
+        return (Set(ended.map(\.host)).sorted(), ended.flatMap(\.tasks))
+    }
+
+    /// Ends the delays that hosts requested in their answers to tasks; see ``HostAvailability/endDelays(causedBy:now:)``.
+    mutating func endDelays(causedBy tasks: some Sequence<TaskID>, now: Milliseconds) -> [TaskID] {
+        gate.endDelays(causedBy: tasks, now: now)
     }
 
     /// Restores the stored delays that hosts requested from an earlier daemon process.
-    mutating func restore(_ holds: [HostHold], offset: Milliseconds, now: Milliseconds) {
+    mutating func restore(_ holds: [StoredHold], offset: Milliseconds, now: Milliseconds) {
         for hold in holds { gate.restore(hold, offset: offset, now: now) }
     }
 

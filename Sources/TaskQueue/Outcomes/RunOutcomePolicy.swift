@@ -33,11 +33,9 @@ struct RunOutcomePolicy {
     let now: Milliseconds
     /// The time for which the host must not be contacted, in milliseconds.
     var hold: Milliseconds = 0
-    /// Whether another task is transferring data with the host.
+    /// Whether another task is transferring data with the host, and the run's error is the host's own.
     var isHostAtWork = false
 
-    /// The number of failures that determines the delay of a task that waits for a free connection at its host.
-    private static let shortWait = 3
     /// The number of consecutive failures that ends a task whose host name does not exist. With the default delays the
     /// attempts take at most 31 seconds. A misspelt name is reported soon, and a name registered a moment ago is still
     /// found.
@@ -82,16 +80,12 @@ struct RunOutcomePolicy {
         }
         if isOfDisk(error) { return waitingForDisk(report, error, using: &generator) }
         switch RetryClass(error) {
-        case .soon where isHostAtWork && Self.maySayFull(error):
-            // The host may limit the number of connections, so the task is not at fault. The host is protected by its
-            // circuit breaker, which some refusals open and which closes when the other task ends.
-            let delay = policy.delay(failures: Self.shortWait, retryAfter: error.retryAfter, using: &generator)
-            return conclusion(
-                .park(.retry, until: now + delay), report, error: error,
-                failures: isFurther(report) ? 0 : record.failures)
         case .soon:
             let failures = failures(after: report)
-            guard failures < attempts(after: error) else { return conclusion(.fail, report, error: error) }
+            // A host that limits the number of connections has no room as long as the other task is at work. That does
+            // not end a task, but its delay grows like any other.
+            let isFull = isHostAtWork && Self.maySayFull(error)
+            guard isFull || failures < attempts(after: error) else { return conclusion(.fail, report, error: error) }
             let own = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
             // Another task probes the host first. The task that probes would otherwise use up its attempts on behalf of
             // all.
@@ -152,9 +146,10 @@ struct RunOutcomePolicy {
             .park(.disk, until: now + delay), report, error: error, failures: failures, countsAttempt: !isRefusal)
     }
 
-    /// Whether the error is one with which a host may refuse an additional connection.
+    /// Whether the error is one with which a host may refuse an additional connection. 429 (RFC 6585, section 4) is
+    /// about the number of requests.
     private static func maySayFull(_ error: TransferError) -> Bool {
-        error.code == .cannotConnect || error.httpStatus == 429 || error.httpStatus == 503
+        error.code == .cannotConnect || error.httpStatus == 503
     }
 
     /// Returns the time, in milliseconds, after which a task that waits for the network is retried without a

@@ -48,15 +48,30 @@ extension Scheduler {
         setAlarm()
     }
 
-    /// Clears the holds on the hosts of tasks that a user wants to start now, until the hosts request a hold again.
-    func endHolds(of ids: [TaskID]) async {
+    /// Ends the holds on the hosts of tasks that a user wants to start now, until the hosts request a hold again.
+    ///
+    /// - Returns: the hosts that were on hold.
+    func endHolds(of ids: [TaskID]) async -> [String] {
+        var ended: (hosts: [String], tasks: [TaskID]) = ([], [])
         do throws(StoreError) {
-            let fingerprints = try store.hostFingerprints(of: ids)
-            chooser.endHolds(fingerprints)
-            try await store.removeHolds(of: fingerprints)
+            ended = chooser.endHolds(try store.hosts(of: ids), now: clock.monotonic())
+            try await store.removeHolds(of: ended.tasks)
         } catch {
             if error != .closed {
                 logger.error("cannot release the hosts of resumed tasks", metadata: ["error": "\(error)"])
+            }
+        }
+        return ended.hosts
+    }
+
+    /// Ends the delays that hosts requested in their answers to tasks that have ended or were changed.
+    func endDelays(causedBy ids: some Sequence<TaskID>) async {
+        let ended = chooser.endDelays(causedBy: ids, now: clock.monotonic())
+        do throws(StoreError) {
+            try await store.removeHolds(of: ended)
+        } catch {
+            if error != .closed {
+                logger.error("cannot forget what hosts asked of ended tasks", metadata: ["error": "\(error)"])
             }
         }
     }

@@ -114,14 +114,25 @@ extension Scheduler {
         let report = ending.report(of: task, bytesDone: progress.bytesDone)
         let conclusion = RunOutcomePolicy(
             record: record, policy: settings.retry, now: clock.now(),
-            hold: chooser.gate.hold(of: task.place.hostFingerprint, now: clock.monotonic()),
-            isHostAtWork: report.error != nil && running.isAtWork(task.place.hostFingerprint, besides: task))
+            hold: hold(after: report.error, of: task),
+            isHostAtWork: task.work.responsibleHost(for: report.error) == .own && report.error != nil
+                && running.isAtWork(task.place.hostFingerprint, besides: task))
         guard let outcome = conclusion.conclude(report, order: task.lifecycle.order, using: &generator) else {
             return .checkpoint(record.id, progress)
         }
         if let entry = logEntry(for: task, outcome, report, path: ending.path) { entries.append(entry) }
         if outcome.lifecycle.reason == .network { watchNetwork() }
+        if outcome.lifecycle.state.isEnded {
+            _ = chooser.endDelays(causedBy: [record.id], now: clock.monotonic())  // those of ended tasks are not read
+        }
         return .concluded(record.id, progress, outcome)
+    }
+
+    /// Returns the time for which the task must not contact its host, or the proxy that failed, in milliseconds.
+    private func hold(after error: TransferError?, of task: RunningTask) -> Milliseconds {
+        var fingerprint = task.place.hostFingerprint
+        if case .proxy(let proxy) = task.work.responsibleHost(for: error) { fingerprint = Fingerprint.ofHost(proxy) }
+        return chooser.gate.hold(of: fingerprint, owner: task.record.owner, now: clock.monotonic())
     }
 
     /// Writes the results, and retries until it succeeds. A task's result must not be lost because a disk is full for a

@@ -16,7 +16,8 @@ extension Scheduler {
     /// Returns the present values, and counts the bytes of the running tasks up to now.
     func presentValues() -> PresentValues {
         let now = clock.monotonic()
-        var values = PresentValues(rates: running.rates(now: now), hostsOnHold: chooser.gate.heldHosts(now: now).count)
+        var values = PresentValues(
+            rates: running.rates(now: now), hostsOnHold: Set(chooser.gate.heldHosts(now: now).map(\.host)).count)
         for task in running.runs.values {
             count(task)
             values.running[task.record.specification.kind, default: 0] += 1

@@ -35,11 +35,16 @@ extension Scheduler {
     /// is not running.
     func statuses(of records: [TaskRecord]) -> [TaskStatus] {
         let now = clock.monotonic()
-        let blocked = records.contains { $0.lifecycle.state == .queued } ? chooser.blockedHosts(now: now) : []
+        var blocked: [UInt32: Set<Int64>] = [:]
+        for record in records where record.lifecycle.state == .queued && blocked[record.owner] == nil {
+            blocked[record.owner] = chooser.blockedHosts(for: record.owner, now: now)
+        }
         return records.map { record in
             guard record.lifecycle.state == .queued else { return TaskStatus(record) }
             // The result of a run is written to the store before the task leaves `running`.
-            guard let task = running[record.id] else { return status(ofReady: record, blockedHosts: blocked, now: now) }
+            guard let task = running[record.id] else {
+                return status(ofReady: record, blockedHosts: blocked[record.owner] ?? [], now: now)
+            }
             task.activity.measure(task.progress.transferredBytes, now: now)
             return task.status(over: record, at: now)
         }
@@ -67,14 +72,19 @@ extension Scheduler {
             status.notBefore = pause.until
         } else if !chooser.slots.hasRoom(for: record.owner) {
             status.reason = .ownerLimit
+        } else if let proxy = chooser.behindProxies[record.id] {
+            setHold(proxy)
         } else if !blockedHosts.isEmpty, let address = try? TaskAddress(parsing: record.specification.url) {
             let fingerprint = Fingerprint.ofHost(address.hostKey)
-            guard blockedHosts.contains(fingerprint) else { return status }
-            status.reason = .hostLimit
-            let hold = chooser.gate.hold(of: fingerprint, now: now)
-            if hold > 0 { status.notBefore = clock.now().addingClamped(hold) }
+            if blockedHosts.contains(fingerprint) { setHold(fingerprint) }
         }
         return status
+
+        func setHold(_ fingerprint: Int64) {
+            status.reason = .hostLimit
+            let hold = chooser.gate.hold(of: fingerprint, owner: record.owner, now: now)
+            if hold > 0 { status.notBefore = clock.now().addingClamped(hold) }
+        }
     }
 
     /// Returns why a ready task is not running; `nil` where nothing prevents its start.
@@ -86,7 +96,9 @@ extension Scheduler {
         }
         if let host = (try? TaskAddress(parsing: record.specification.url))?.hostKey {
             let fingerprint = Fingerprint.ofHost(host)
-            if let held = heldHosts().first(where: { $0.fingerprint == fingerprint }) { return .heldHost(held) }
+            let place = chooser.behindProxies[record.id] ?? fingerprint
+            // The last hold to end decides.
+            if let held = heldHosts().last(where: { $0.holds(place, of: record.owner) }) { return .heldHost(held) }
             guard chooser.slots.mayStart(fingerprint) else {
                 return .hostConnections(host: host, limit: settings.connections(ofHost: host))
             }
@@ -112,7 +124,7 @@ extension Scheduler {
         let now = clock.monotonic()
         let offset = clock.now() - now
         return chooser.gate.heldHosts(now: now).sorted {
-            ($0.until ?? 0, $0.host) < ($1.until ?? 0, $1.host)
+            ($0.until ?? 0, $0.host, $0.owner ?? 0) < ($1.until ?? 0, $1.host, $1.owner ?? 0)
         }.map { host in
             var host = host
             host.until = host.until?.addingClamped(offset)

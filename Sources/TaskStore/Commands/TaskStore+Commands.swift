@@ -8,11 +8,13 @@ package struct CommandOutcome: Sendable {
     package var refused: [(TaskID, IllegalTransition)] = []
     /// The ids without a task that the caller may see.
     package var unknown: [TaskID] = []
+    /// The tasks that a resumption starts as soon as there is room, as far as they did not run.
+    package var hastened: [TaskID] = []
 }
 
 extension TaskStore {
-    /// Applies a user's command (`pause`, `resume`, `cancel` or `retry`) to each of `ids` and records an event for each
-    /// changed task. A running task is treated as ready, which is its stored state.
+    /// Applies a user's command (`pause`, `resume`, `resumeNow`, `cancel` or `retry`) to each of `ids` and records an
+    /// event for each changed task. A running task is treated as ready, which is its stored state.
     ///
     /// A `retry` of an upload, and the `resume` of an upload whose source changed, use the source in its current state.
     ///
@@ -22,21 +24,39 @@ extension TaskStore {
     /// - Parameters:
     ///   - ids: any number of tasks; if a commit fails, the changes of previous commits remain.
     ///   - owner: the user whose tasks can be changed; `nil` for all users.
+    ///   - width: the width of the selection, for `pause` and `resume`.
+    ///   - stopped: the tasks that were running and that this command has paused already.
     package func apply(
-        _ event: TaskLifecycle.Event, to ids: [TaskID], owner: UInt32?, now: Milliseconds
+        _ event: TaskLifecycle.Event, to ids: [TaskID], owner: UInt32?, width: TaskPauses = .single,
+        stopped: Set<TaskID> = [], now: Milliseconds
     ) async throws(StoreError) -> CommandOutcome {
         try await inParts(ids, CommandOutcome()) { database, id, outcome in
             guard let head = try database.head(of: id, owner: owner) else {
                 outcome.unknown.append(id)
                 return 0
             }
+            var lifecycle = head.lifecycle
+            let isChange: Bool
             do throws(IllegalTransition) {
-                var lifecycle = head.lifecycle
-                guard try lifecycle.apply(event) else { return 0 }
+                isChange = try lifecycle.apply(event)
             } catch {
                 outcome.refused.append((id, error))
                 return 0
             }
+            if event == .pause { try database.addPause(width, to: head, wasRunning: stopped.contains(id)) }
+            if event == .resume, head.lifecycle.reason == .user {
+                let left = try database.pauses(of: head).left(byResuming: width)
+                try database.setPauses(of: id, to: left)
+                if !left.isEmpty {
+                    if try database.returnToNeed(left, head, now: now) { outcome.changed.append(id) }
+                    return 0
+                }
+            }
+            if lifecycle.state == .queued, event == .resumeNow || (event == .resume && head.lifecycle.state != .paused)
+            {
+                outcome.hastened.append(id)
+            }
+            guard isChange else { return 0 }
             try database.apply(event, to: head, now: now)
             outcome.changed.append(id)
             return 0
@@ -96,12 +116,12 @@ extension Database {
         let before = head.lifecycle
         guard try head.lifecycle.apply(event) else { return }
         if event == .retry || before.reason == .sourceChanged { try forgetSource(of: head.id) }
-        if let lifecycle = try follow(head.id, event, from: before) { head.lifecycle = lifecycle }
+        if let lifecycle = try wait(of: head.id, after: event, now: now) { head.lifecycle = lifecycle }
         try setLifecycle(of: head.id, to: head.lifecycle)
         let type: TaskEvent.Kind
         switch event {
         case .pause: type = .paused
-        case .resume: type = .resumed
+        case .resume, .resumeNow: type = .resumed
         case .cancel:
             type = .cancelled
             try run("UPDATE task SET finished_at = ? WHERE id = ?", [now, head.id.rawValue])
@@ -116,6 +136,39 @@ extension Database {
         default: return
         }
         try journal(type, of: head, at: now)
+    }
+
+    /// Returns the pauses of a task that a user has paused.
+    fileprivate func pauses(of head: TaskHead) throws -> TaskPauses {
+        let pauses = try firstRow("SELECT pauses FROM task WHERE id = ?", [head.id.rawValue]) {
+            TaskPauses(rawValue: try $0.int(0))
+        }
+        return pauses.flatMap { $0.isEmpty ? nil : $0 } ?? .single
+    }
+
+    fileprivate func setPauses(of id: TaskID, to pauses: TaskPauses) throws {
+        try run("UPDATE task SET pauses = ?2 WHERE id = ?1 AND pauses <> ?2", [id.rawValue, pauses.rawValue])
+    }
+
+    /// Adds a pause to those of a task.
+    ///
+    /// - Parameter wasRunning: Whether the task ran until it was paused.
+    fileprivate func addPause(_ width: TaskPauses, to head: TaskHead, wasRunning: Bool) throws {
+        let isPaused = head.lifecycle.reason == .user && !wasRunning
+        let before = isPaused ? try pauses(of: head) : TaskPauses(need: head.lifecycle.reason)
+        try setPauses(of: head.id, to: before.union(width))
+    }
+
+    /// Returns a task to what it needed from a person, where it has no other pause left.
+    ///
+    /// - Returns: whether the task was changed.
+    fileprivate func returnToNeed(_ left: TaskPauses, _ head: TaskHead, now: Milliseconds) throws -> Bool {
+        guard left.subtracting(TaskPauses(need: left.need)).isEmpty,
+            let lifecycle = TaskLifecycle(state: .paused, reason: left.need, notBefore: nil)
+        else { return false }
+        try setLifecycle(of: head.id, to: lifecycle)
+        try journal(.paused, of: TaskHead(id: head.id, owner: head.owner, lifecycle: lifecycle), at: now)
+        return true
     }
 
     /// Removes the record of an upload's source, because the source may be a different file from now on.

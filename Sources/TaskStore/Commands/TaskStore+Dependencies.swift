@@ -140,26 +140,48 @@ extension Database {
             "INSERT OR REPLACE INTO task_dependency (task_id, after_task) VALUES (?, ?)", [id.rawValue, after.rawValue])
     }
 
-    /// Restores the dependency of a task that the user resumes or retries.
+    /// Returns what a task waits for that a user resumes or retries: its dependency, or else its start time. `resumeNow`
+    /// removes both.
     ///
-    /// - Parameter before: the task's previous lifecycle.
-    /// - Returns: the waiting lifecycle of a task that waits for its dependency again, because it was paused or is
-    ///   retried; `nil` otherwise.
-    func follow(_ id: TaskID, _ event: TaskLifecycle.Event, from before: TaskLifecycle) throws -> TaskLifecycle? {
-        guard event == .resume || event == .retry else { return nil }
+    /// - Returns: the waiting lifecycle; `nil` where the task waits for neither.
+    func wait(of id: TaskID, after event: TaskLifecycle.Event, now: Milliseconds) throws -> TaskLifecycle? {
+        guard event == .resume || event == .retry || event == .resumeNow else { return nil }
+        if event == .resumeNow {
+            try setDependency(of: id, after: nil)
+            try removeStart(of: id)
+            return nil
+        }
         let after = try firstRow("SELECT after_task FROM task_dependency WHERE task_id = ?", [id.rawValue]) {
             try $0.id(0)
         }
-        guard let after else { return nil }
-        let exists = try firstRow("SELECT 1 FROM task WHERE id = ?", [after.rawValue]) { _ in true } ?? false
-        // Resuming a task that waits for its dependency means that it starts regardless of the dependency. A removed
-        // task can no longer end, so waiting for it is pointless.
-        let waits = exists && (event == .retry || before.state == .paused)
-        if waits {
-            try setUncheckedDependency(of: id, after: after)
-        } else {
+        if let after {
+            // A removed task can no longer end, so waiting for it is pointless.
+            let exists = try firstRow("SELECT 1 FROM task WHERE id = ?", [after.rawValue]) { _ in true } ?? false
+            if exists {
+                try setUncheckedDependency(of: id, after: after)
+                return TaskLifecycle(follows: true)
+            }
             try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
         }
-        return waits ? TaskLifecycle(follows: true) : nil
+        let lifecycle = TaskLifecycle(startAt: try entryWithStart(of: id)?.decoded().startAt, now: now)
+        return lifecycle.state == .waiting ? lifecycle : nil
+    }
+
+    /// Returns the entry of a task that has a start time.
+    private func entryWithStart(of id: TaskID) throws -> StoredEntry? {
+        try firstRow(
+            """
+            SELECT \(StoredEntry.columnsWithBatch) FROM \(GroupSQL.tasks)
+            WHERE task.id = ? AND instr(specification, '"startAt"') > 0
+            """, [id.rawValue]
+        ) { try StoredEntry($0, at: 0) }
+    }
+
+    private func removeStart(of id: TaskID) throws {
+        guard var whole = try entryWithStart(of: id)?.decoded() else { return }
+        whole.startAt = nil
+        whole.startAtText = nil
+        var rests = StoredEntry.Rests()
+        try run("UPDATE task SET specification = ? WHERE id = ?", [try rests.text(of: whole), id.rawValue])
     }
 }

@@ -227,6 +227,10 @@ extension Database {
             try forgetSource(of: id)
             try run("UPDATE task SET found_checksum = NULL WHERE id = ?", [id.rawValue])
         }
+        // A paused task that needed a login or a URL may have it now.
+        try run(
+            "UPDATE task SET pauses = pauses & ?2 WHERE id = ?1 AND pauses & ~?2 <> 0",
+            [id.rawValue, TaskPauses.widths.rawValue])
         if plan.secretsBefore != plan.secretsAfter { try setSecrets(of: id, to: plan.secretsAfter) }
         var head = plan.head
         if head.lifecycle != plan.lifecycle {

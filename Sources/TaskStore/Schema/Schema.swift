@@ -27,6 +27,7 @@ enum Schema {
         migrator.registerMigration("v15", foreignKeyChecks: .immediate, migrate: boundWebhooks)
         migrator.registerMigration("v16", foreignKeyChecks: .immediate, migrate: indexUploads)
         migrator.registerMigration("v17", foreignKeyChecks: .immediate, migrate: addNotes)
+        migrator.registerMigration("v18", foreignKeyChecks: .immediate, migrate: createPauses)
         return migrator
     }
 

@@ -1,18 +1,15 @@
 import GRDB
 package import TaskModel
 
-/// A host to which no requests are made until a given time, because it asked for a delay.
+/// A delay that a host requested in its answer to a task (Retry-After).
 package struct HostHold: Sendable, Equatable {
-    /// The host's fingerprint; see ``TaskWork/hostFingerprint``.
-    package var fingerprint: Int64
-    /// The scheme, name and port.
-    package var host: String
-    /// The end of the hold in milliseconds since 1970.
+    /// The task, which waits or is paused.
+    package var task: TaskID
+    /// The end of the delay in milliseconds since 1970.
     package var until: Milliseconds
 
-    package init(fingerprint: Int64, host: String, until: Milliseconds) {
-        self.fingerprint = fingerprint
-        self.host = host
+    package init(task: TaskID, until: Milliseconds) {
+        self.task = task
         self.until = until
     }
 
@@ -20,32 +17,59 @@ package struct HostHold: Sendable, Equatable {
     static let maximumCount = 1_024
 }
 
+/// A stored delay with its host and the owner of its task.
+package struct StoredHold: Sendable, Equatable {
+    package var task: TaskID
+    package var owner: UInt32
+    /// The host's fingerprint; see ``TaskWork/hostFingerprint``.
+    package var fingerprint: Int64
+    /// The scheme, name and port.
+    package var host: String
+    /// The end of the delay in milliseconds since 1970.
+    package var until: Milliseconds
+}
+
+/// A host, as far as the tasks of one owner are concerned.
+package struct OwnedHost: Sendable, Hashable {
+    package var owner: UInt32
+    /// The host's fingerprint; see ``TaskWork/hostFingerprint``.
+    package var fingerprint: Int64
+}
+
 extension TaskStore {
-    /// Returns the holds that have not ended.
-    package func holds(now: Milliseconds) throws(StoreError) -> [HostHold] {
+    /// Returns the delays that have not ended, of tasks that have not ended.
+    package func holds(now: Milliseconds) throws(StoreError) -> [StoredHold] {
         try read { database in
-            try database.rows("SELECT mark, host, held_until FROM host_hold WHERE held_until > ?", [now]) { row in
-                HostHold(fingerprint: try row.integer(0), host: try row.text(1), until: try row.integer(2))
+            try database.rows(
+                """
+                SELECT task.id, owner, host_mark, url, held_until FROM task_hold JOIN task ON task.id = task_id
+                WHERE held_until > ? AND state IN ('waiting', 'paused', 'queued')
+                """, [now]
+            ) { row in
+                StoredHold(
+                    task: try row.id(0), owner: try row.owner(1), fingerprint: try row.integer(2),
+                    host: (try? TaskAddress(parsing: row.text(3)))?.hostKey ?? "", until: try row.integer(4))
             }
         }
     }
 
-    /// Removes the holds of hosts.
-    package func removeHolds(of fingerprints: Set<Int64>) async throws(StoreError) {
-        guard !fingerprints.isEmpty else { return }
-        try await writes.perform(weight: fingerprints.count) { database in
-            for fingerprint in fingerprints { try database.run("DELETE FROM host_hold WHERE mark = ?", [fingerprint]) }
+    /// Removes the delays that hosts requested in their answers to these tasks.
+    package func removeHolds(of tasks: [TaskID]) async throws(StoreError) {
+        guard !tasks.isEmpty else { return }
+        try await writes.perform(weight: tasks.count) { database in
+            for task in tasks { try database.run("DELETE FROM task_hold WHERE task_id = ?", [task.rawValue]) }
         }
     }
 
-    /// Returns the fingerprints of the tasks' hosts.
-    package func hostFingerprints(of ids: [TaskID]) throws(StoreError) -> Set<Int64> {
-        let fingerprints = try read { database in
+    /// Returns the hosts of tasks.
+    package func hosts(of ids: [TaskID]) throws(StoreError) -> Set<OwnedHost> {
+        let hosts = try read { database in
             try database.rows(
-                "SELECT DISTINCT host_mark FROM task WHERE id IN (SELECT value FROM json_each(?))", [Self.list(ids)]
-            ) { try $0.integer(0) }
+                "SELECT DISTINCT owner, host_mark FROM task WHERE id IN (SELECT value FROM json_each(?))",
+                [Self.list(ids)]
+            ) { OwnedHost(owner: try $0.owner(0), fingerprint: try $0.integer(1)) }
         }
-        return Set(fingerprints)
+        return Set(hosts)
     }
 }
 
@@ -53,20 +77,21 @@ extension Database {
     func write(_ holds: [HostHold], now: Milliseconds) throws {
         guard !holds.isEmpty else { return }
         for hold in holds {
+            // The task may have been removed meanwhile.
             try run(
-                "INSERT OR REPLACE INTO host_hold (mark, host, held_until) VALUES (?, ?, ?)",
-                [hold.fingerprint, hold.host, hold.until])
+                "INSERT OR REPLACE INTO task_hold (task_id, held_until) SELECT id, ?2 FROM task WHERE id = ?1",
+                [hold.task.rawValue, hold.until])
         }
         try run(
             """
-            DELETE FROM host_hold WHERE held_until <= ?1 OR mark NOT IN (
-                SELECT mark FROM host_hold ORDER BY held_until DESC LIMIT ?2)
+            DELETE FROM task_hold WHERE held_until <= ?1 OR task_id NOT IN (
+                SELECT task_id FROM task_hold ORDER BY held_until DESC LIMIT ?2)
             """, [now, HostHold.maximumCount])
     }
 
     /// Shifts the ends of all holds after a change of the system clock.
     func shiftHolds(by milliseconds: Milliseconds) throws {
         guard milliseconds != 0 else { return }
-        try run("UPDATE host_hold SET held_until = max(0, held_until + ?)", [milliseconds])
+        try run("UPDATE task_hold SET held_until = max(0, held_until + ?)", [milliseconds])
     }
 }

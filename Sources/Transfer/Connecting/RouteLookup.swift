@@ -4,7 +4,7 @@ import Curl
 /// session's resolver and without an address check.
 ///
 /// Used on the loop's thread only.
-final class RouteLookup {
+package final class RouteLookup {
     /// The host that libcurl connects to: the server, or the proxy in front of it.
     let peer: (host: String, port: Int)
     private let hosts: [(host: String, port: Int)]
@@ -40,6 +40,14 @@ final class RouteLookup {
         let url = try CurlURL("http" + proxy[colon.lowerBound...])
         let hasPort = url.text.firstRange(of: ":\(url.port)") != nil
         return (url.host, hasPort ? url.port : 1080)
+    }
+
+    /// Returns the scheme, host and port of a proxy; `nil` if its URL cannot be read.
+    package static func origin(ofProxy url: String) -> String? {
+        guard let colon = url.firstRange(of: "://"),
+            let peer = try? peer(before: (host: "", port: 0), proxy: url)
+        else { return nil }
+        return "\(url[..<colon.lowerBound].lowercased())://\(peer.host):\(peer.port)"
     }
 
     /// Whether a proxy is given an address that must have been checked.

@@ -62,6 +62,21 @@ extension TransferError {
         }
     }
 
+    /// Returns the error, as one of the proxy if no connection to it was made.
+    ///
+    /// - Parameters:
+    ///   - peer: the host that libcurl connects to: the server, or the proxy in front of it.
+    ///   - proxy: the URL of the proxy.
+    func blamed(
+        on proxy: String, _ exchange: Exchange, peer: (host: String, port: Int), server: (host: String, port: Int)
+    ) -> TransferError {
+        // A proxy that accepts a connection and then reports a failure tells of the server.
+        guard peer != server, systemError != EMFILE, exchange.easy.timing().connect == 0,
+            code == .cannotConnect || code == .timedOut || code == .unreachable
+        else { return self }
+        return ofProxy(RouteLookup.origin(ofProxy: proxy))
+    }
+
     /// Whether the process can open no further file. libcurl does not report the reason if it cannot create a socket.
     private static var lacksDescriptors: Bool {
         let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)

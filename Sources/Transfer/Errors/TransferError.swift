@@ -120,6 +120,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     /// The server that was contacted at the failure, as scheme, name and port, such as `https://example.org:443`. After
     /// a redirect or with mirrors, it may differ from the request's own server.
     public internal(set) var origin: String?
+    /// Whether the proxy in front of the server accepted no connection. ``origin`` is the proxy then.
+    package private(set) var isOfProxy = false
     /// The state from which another attempt can resume a download.
     public var resumeData: ResumeData? {
         get { rest?.value }
@@ -155,6 +157,14 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     func named(byServerOf url: @autoclosure () -> String) -> TransferError {
         guard origin == nil, code != .cancelled else { return self }
         return named(by: (try? CurlURL(url()))?.origin)
+    }
+
+    /// Returns the error as one of the proxy at `origin`.
+    func ofProxy(_ origin: String?) -> TransferError {
+        var error = self
+        error.origin = origin
+        error.isOfProxy = true
+        return error
     }
 
     /// Returns the error with the code of the libcurl error that caused it.

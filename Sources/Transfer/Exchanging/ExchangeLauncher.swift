@@ -240,7 +240,9 @@ final class ExchangeLauncher {
                 let error =
                     TransferError.plainHTTPResponse(words, exchange, to: peer, for: server)
                     ?? .connecting(words, exchange, to: peer, for: server, sendsLogin: proxy.hasLogin)
-                if let error { return error.caused(by: words) }
+                if let error {
+                    return error.blamed(on: proxy.url, exchange, peer: peer, server: server).caused(by: words)
+                }
             }
             return .exchange(words, bodyBegun: bodyBegun, host: host).caused(by: words)
         }

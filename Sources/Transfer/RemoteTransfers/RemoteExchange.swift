@@ -331,9 +331,10 @@ final class RemoteExchange: ExchangeHandler {
             let peer = connection.route?.peer
             end.addressError = connection.evaluator.error(peer?.host ?? file.host)
             let proxy = ProxyOptions(configuration: session.configuration, request: request)
-            end.connectError = peer.flatMap {
-                TransferError.connecting(
-                    words, exchange, to: $0, for: (file.host, file.port), sendsLogin: proxy.hasLogin)
+            let server = (host: file.host, port: file.port)
+            end.connectError = peer.flatMap { peer in
+                TransferError.connecting(words, exchange, to: peer, for: server, sendsLogin: proxy.hasLogin)?
+                    .blamed(on: proxy.url, exchange, peer: peer, server: server)
             }
             if exchange.hasUnaskedInput { end.connectError = .unaskedInput(from: file.host) }
         }

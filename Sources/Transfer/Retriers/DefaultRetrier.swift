@@ -12,7 +12,8 @@ import Synchronization
 /// - Idempotent methods and downloads are always repeated, other methods only if the server cannot have acted on the
 ///   request (RFC 9110, section 9.2.2).
 /// - A host (scheme, name and port) that failed five times in a row to connect, or with 5xx, is closed to all requests
-///   but one at a time that probes it. A host that sends `Retry-After` is closed to all.
+///   but one at a time that probes it. A host that sends `Retry-After` is closed to all. A proxy that accepts no
+///   connection counts as a host of its own, and not as a failure of the server.
 ///
 /// Use it both as adapter and as retrier. As adapter it makes requests, first attempts too, wait for a closed host,
 /// which counts as no attempt. As retrier alone it can only delay requests that have failed.
@@ -69,6 +70,7 @@ public final class DefaultRetrier: RequestInterceptor {
     ) async throws(TransferError) -> TransferRequest {
         // An invalid URL fails later by itself.
         if let host = Self.host(of: request.url) { try await hosts.enter(host) }
+        if let proxy = request.proxy.flatMap({ RouteLookup.origin(ofProxy: $0) }) { try await hosts.enter(proxy) }
         return request
     }
 
@@ -79,6 +81,14 @@ public final class DefaultRetrier: RequestInterceptor {
         let (asked, answered) = (Self.host(of: request.task?.originalRequest.url), Self.host(of: request.request?.url))
         let failure = error ?? Self.unvalidatedFailure(of: request)
         guard let answered else { return }
+        if let failure, failure.isOfProxy, let proxy = failure.origin {
+            // Nothing is known of the server behind it.
+            hosts.record(.unknown, of: answered)
+            return hosts.record(.failed, of: proxy)
+        }
+        if let proxy = request.request?.proxy.flatMap({ RouteLookup.origin(ofProxy: $0) }) {
+            hosts.record(error?.code == .cancelled ? .unknown : .alive, of: proxy)
+        }
         hosts.record(HostCircuitBreakers.Outcome(failure), of: answered, retryAfter: failure?.pauseOfHost)
         // A host that redirects is alive.
         if let asked, asked != answered { hosts.record(.alive, of: asked) }
@@ -101,7 +111,8 @@ public final class DefaultRetrier: RequestInterceptor {
         }
         guard failures < policy.attempts else { return .doNotRetry }
         let own = delay(failures: failures, retryAfter: error.retryAfter)
-        let hold = Self.host(of: request.request?.url).map { hosts.hold(of: $0) } ?? 0
+        let closed = error.isOfProxy ? error.origin : Self.host(of: request.request?.url)
+        let hold = closed.map { hosts.hold(of: $0) } ?? 0
         // All waiting requests are free at the same time. The jitter spreads them.
         return .retry(after: hold > own ? hold + delay(failures: failures) : own)
     }

@@ -30,6 +30,8 @@ package struct HostCircuitBreakers: Sendable {
 
     private struct Standing {
         var failures = 0
+        /// The source of the last failure; `nil` if none was named.
+        var lastSource: Int64?
         /// The present duration of the breaker's open state, in milliseconds; 0 if it was never open.
         var pause: Int64 = 0
         /// The end of the breaker's open state. From then on only a single probe is admitted; `nil` if the breaker is
@@ -99,10 +101,13 @@ package struct HostCircuitBreakers: Sendable {
 
     /// Records the end of an attempt at `host`.
     ///
-    /// - Parameter retryAfter: the hold that the server requested, in seconds.
+    /// - Parameters:
+    ///   - source: the number of what was requested. Several failures of one source in a row count as one, since the
+    ///     host may respond well to others.
+    ///   - retryAfter: the hold that the server requested, in seconds.
     /// - Returns: whether requests waiting for the host should ask again.
     package mutating func record(
-        _ outcome: Outcome, of host: String, retryAfter: Int64? = nil, now: Int64
+        _ outcome: Outcome, of host: String, bySource source: Int64? = nil, retryAfter: Int64? = nil, now: Int64
     ) -> Bool {
         if let retryAfter { hold(host, milliseconds: RetryPolicy.hold(retryAfter: retryAfter), now: now) }
         switch outcome {
@@ -116,7 +121,7 @@ package struct HostCircuitBreakers: Sendable {
             guard hosts[host]?.probedUntil != nil else { return false }
             hosts[host]?.probedUntil = nil
             return true
-        case .failed: return fail(host, now: now)
+        case .failed: return fail(host, source, now: now)
         }
     }
 
@@ -126,10 +131,13 @@ package struct HostCircuitBreakers: Sendable {
         hosts[host]?.passProbe()
     }
 
-    private mutating func fail(_ host: String, now: Int64) -> Bool {
+    private mutating func fail(_ host: String, _ source: Int64?, now: Int64) -> Bool {
         if hosts[host] == nil { makeRoom(now: now) }
         var standing = hosts[host] ?? Standing()
         defer { hosts[host] = standing }
+        let isRepeated = source != nil && source == standing.lastSource
+        standing.lastSource = source
+        if isRepeated, standing.openUntil == nil { return false }
         standing.failures = min(standing.failures + 1, Self.failureLimit)
         guard standing.failures >= Self.failureLimit else { return false }
         // A failure of a request that was sent before the breaker opened is no news.
@@ -148,6 +156,13 @@ package struct HostCircuitBreakers: Sendable {
     package func requestedHold(of host: String, now: Int64) -> Int64 {
         guard let until = hosts[host]?.heldUntil, until > now else { return 0 }
         return until - now
+    }
+
+    /// Ends the hold that a server requested for `host`.
+    package mutating func endRequestedHold(of host: String) {
+        guard var standing = hosts[host] else { return }
+        standing.heldUntil = nil
+        hosts[host] = standing.failures > 0 || standing.openUntil != nil ? standing : nil
     }
 
     /// Forgets the state of `host`.

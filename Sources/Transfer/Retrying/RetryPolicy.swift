@@ -39,7 +39,7 @@ public struct RetryPolicy: Sendable, Equatable {
     /// Returns the hold for a `Retry-After`, in milliseconds, from 0 to ``longestHold``.
     ///
     /// - Parameter retryAfter: the field's value in seconds.
-    static func hold(retryAfter: Int64) -> Int64 { min(max(0, retryAfter), longestHold / 1000) * 1000 }
+    package static func hold(retryAfter: Int64) -> Int64 { min(max(0, retryAfter), longestHold / 1000) * 1000 }
 }
 
 /// A classification of failures by when another attempt may succeed.

@@ -10,10 +10,10 @@ extension Context {
     ///
     /// - Parameter make: performs one call.
     func carryOut(
-        _ action: SelectionAction, _ selection: SelectionOptions, deleteFile: Bool? = nil,
+        _ action: SelectionAction, _ selection: SelectionOptions, deleteFile: Bool? = nil, now: Bool? = nil,
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
     ) throws {
-        let calls = try selection.calls(deleteFile: deleteFile)
+        let calls = try selection.calls(deleteFile: deleteFile, now: now)
         if selection.dryRun { return try DryRun(action, calls).show(self) }
         if !selection.yes {
             let confirmation = Confirmation(action)
@@ -26,9 +26,11 @@ extension Context {
         try change(calls, action, make)
     }
 
-    /// Carries out `action` as in ``carryOut(_:_:deleteFile:_:)``, by the method of `action`.
-    func carryOut(_ action: SelectionAction, _ selection: SelectionOptions, deleteFile: Bool? = nil) throws {
-        try carryOut(action, selection, deleteFile: deleteFile) { client, call in
+    /// Carries out `action` as in ``carryOut(_:_:deleteFile:now:_:)``, by the method of `action`.
+    func carryOut(
+        _ action: SelectionAction, _ selection: SelectionOptions, deleteFile: Bool? = nil, now: Bool? = nil
+    ) throws {
+        try carryOut(action, selection, deleteFile: deleteFile, now: now) { client, call in
             try client.change(action.method, call)
         }
     }
@@ -44,6 +46,7 @@ extension Context {
             let part = try make(client, call)
             result.changed += part.changed
             result.errors += part.errors
+            if let hosts = part.hosts { result.hosts = Set((result.hosts ?? []) + hosts).sorted() }
         }
         if json {
             output.json(result)
@@ -54,6 +57,7 @@ extension Context {
             }
             let count = Describe.count(result.changed, "task")
             output.line("\(count) \(action.participle)" + (reason.map { ": \($0)" } ?? ""))
+            for host in result.hosts ?? [] { output.line("\(host) is no longer on hold") }
         }
         output.flush()
         guard !result.errors.isEmpty else { return }

@@ -36,7 +36,12 @@ struct UnchangedTasks {
         }
         return tasks.map { task in
             // A queued task may have a reason that prevents its start.
-            let words = task.state == .queued && task.reason != nil ? Describe.state(task, now: now, clock: clock) : nil
+            let words =
+                task.reason != nil && (task.state == .queued || action == .resume)
+                ? Describe.state(task, now: now, clock: clock) : nil
+            if action == .resume, task.state == .waiting || task.state == .paused {
+                return "task \(task.id): \(words ?? task.state.rawValue); \(Self.way(on: task))"
+            }
             return "task \(task.id) is already \(task.state.rawValue)" + (words.map { " (\($0))" } ?? "")
         }.joined(separator: ", ")
     }
@@ -54,8 +59,17 @@ struct UnchangedTasks {
             return "\(Describe.count(fitting, "task")) already had these values"
                 + (isPart ? " among those examined" : "")
         }
+        if action == .resume, fitting > 0 {
+            return "\(Describe.count(fitting, "task")) kept waiting for a time or another task, or the pause of its own"
+                + (isPart ? " among those examined" : "") + "; --now starts it"
+        }
         let none = isAll ? "nothing is" : "none of them is"
         return "\(none) \(states); \(Describe.counts(counts))" + (isPart ? " and more" : "")
+    }
+
+    /// Returns the way to start a task that a resumption left as it was.
+    private static func way(on task: TaskStatus) -> String {
+        "dlctl resume \(task.id)" + (task.state == .waiting ? " --now starts it" : " resumes it")
     }
 
     /// The states to which the command applies.

@@ -38,16 +38,16 @@ struct SelectionOptions: ParsableArguments {
 
     /// Returns the calls to make. Duplicate ids are dropped, and ids are divided so that no call exceeds the line
     /// length.
-    func calls(deleteFile: Bool? = nil) throws(Failure) -> [TaskSelectionParameters] {
+    func calls(deleteFile: Bool? = nil, now: Bool? = nil) throws(Failure) -> [TaskSelectionParameters] {
         let ids = arguments.ids
         guard !ids.isEmpty else {
-            return [TaskSelectionParameters(filter: try filter.filter(), deleteFile: deleteFile)]
+            return [TaskSelectionParameters(filter: try filter.filter(), deleteFile: deleteFile, now: now)]
         }
         var seen: Set<TaskID> = []
         let distinct = ids.filter { seen.insert($0).inserted }
         return stride(from: 0, to: distinct.count, by: Self.idsPerCall).map {
             TaskSelectionParameters(
-                ids: Array(distinct[$0..<min($0 + Self.idsPerCall, distinct.count)]), deleteFile: deleteFile)
+                ids: Array(distinct[$0..<min($0 + Self.idsPerCall, distinct.count)]), deleteFile: deleteFile, now: now)
         }
     }
 }

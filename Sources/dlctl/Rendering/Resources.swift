@@ -1,4 +1,5 @@
 import ControlProtocol
+import Glibc
 import TaskModel
 
 /// The limits, disks and hosts of the daemon, as lines of `dlctl status`.
@@ -55,7 +56,8 @@ enum Resources {
 
     /// Returns one line for each host on hold, such as `https://example.org:443: asked for a delay, next try in 30 s`.
     static func hosts(
-        _ hosts: [DaemonStatus.HeldHost]?, now: Milliseconds, clock: (Milliseconds) -> String
+        _ hosts: [DaemonStatus.HeldHost]?, caller: UInt32 = getuid(), now: Milliseconds,
+        clock: (Milliseconds) -> String
     ) -> [String] {
         guard let hosts else { return [] }
         let lines = hosts.prefix(shown).map { held in
@@ -73,7 +75,8 @@ enum Resources {
                     ? ", next try in \(Describe.span(milliseconds: max(1000, left)))"
                     : ", next try at \(clock(until))"
             }
-            return "\(held.host): \(cause)\(next ?? "")"
+            let owner = held.owner.map { $0 == caller ? "" : " of a task of uid \($0)" }
+            return "\(held.host): \(cause)\(owner ?? "")\(next ?? "")"
         }
         return lines + more(hosts.count)
     }

@@ -12,7 +12,7 @@ struct TaskLifecycleTests {
     }
 
     private static let events: [TaskLifecycle.Event] =
-        [.start, .succeed, .fail, .release, .abandon, .pause, .resume, .cancel, .retry, .update]
+        [.start, .succeed, .fail, .release, .abandon, .pause, .resume, .resumeNow, .cancel, .retry, .update]
         + TaskReason.allCases.flatMap { [.park($0, until: 7), .park($0, until: nil), .block($0)] }
 
     /// Returns the outcome from a second definition of the state machine, by state instead of by event.
@@ -23,7 +23,7 @@ struct TaskLifecycleTests {
             case .start: .becomes(.active)
             case .pause: .becomes(.paused, .user)
             case .cancel: .becomes(.cancelled)
-            case .resume: state == .queued ? .stays : .becomes(.queued)
+            case .resume, .resumeNow: state == .queued ? .stays : .becomes(.queued)
             case .release: state == .waiting ? .becomes(.queued) : .refused
             case .retry: state == .queued ? .stays : .refused
             case .update: .stays
@@ -36,7 +36,7 @@ struct TaskLifecycleTests {
             case .release: .becomes(.queued)
             case .pause: .becomes(.paused, .user)
             case .cancel: .becomes(.cancelled)
-            case .resume, .retry, .update: .stays
+            case .resume, .resumeNow, .retry, .update: .stays
             case .park(let reason, let until):
                 [.retry, .scheduled, .network, .diskFull, .disk, .quota, .dependency].contains(reason)
                     ? .becomes(.waiting, reason, until) : .refused
@@ -48,7 +48,7 @@ struct TaskLifecycleTests {
             switch event {
             case .pause: .becomes(.paused, .user)
             case .update: .stays
-            case .resume: .becomes(.queued)
+            case .resume, .resumeNow: .becomes(.queued)
             case .cancel: .becomes(.cancelled)
             default: .refused
             }
@@ -111,6 +111,20 @@ struct TaskLifecycleTests {
             changes.url = "http://h/b"
             changes.password = .set("p")
             #expect(try lifecycle.updated(by: changes, now: 1) == lifecycle, "\(reason)")
+        }
+    }
+
+    @Test("F86: a resumption starts what waits for a retry, and leaves what waits for its time or another task")
+    func resumption() throws {
+        for reason in [TaskReason.retry, .network, .diskFull, .disk, .quota, .scheduled, .dependency] {
+            let keeps = reason == .scheduled || reason == .dependency
+            let waiting = try #require(TaskLifecycle(state: .waiting, reason: reason, notBefore: 7))
+            for event in [TaskLifecycle.Event.resume, .resumeNow] {
+                var lifecycle = waiting
+                let isChanged = try lifecycle.apply(event)
+                #expect(isChanged == (event == .resumeNow || !keeps), "\(event) \(reason)")
+                #expect(lifecycle == (isChanged ? TaskLifecycle() : waiting), "\(event) \(reason)")
+            }
         }
     }
 

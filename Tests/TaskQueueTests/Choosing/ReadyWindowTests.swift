@@ -100,7 +100,7 @@ struct ReadyWindowTests {
         window.set([group(1), group(2)])
         let none: Set<Int64> = []
         func lacking(_ blocked: Set<Int64> = none, isUrgentOnly: Bool = false) -> [Int64] {
-            window.lacking(blocked: blocked, isUrgentOnly: isUrgentOnly) { task, _ in
+            window.lacking(blocked: { _ in blocked }, isUrgentOnly: isUrgentOnly) { task, _ in
                 !blocked.contains(task.hostFingerprint)
             }
             .map(\.id)
@@ -135,6 +135,6 @@ struct ReadyWindowTests {
         window.add([task(3), task(99_999)], to: 1, limit: 9_999, excludingHosts: [])
         let ids = window.ids(of: 1)
         #expect(ids.count == ReadyWindow.tasksKept && ids[1] == TaskID(3) && !ids.contains(TaskID(99_999)))
-        #expect(window.lacking(blocked: [1], isUrgentOnly: false) { _, _ in false }.map(\.id) == [1])
+        #expect(window.lacking(blocked: { _ in [1] }, isUrgentOnly: false) { _, _ in false }.map(\.id) == [1])
     }
 }

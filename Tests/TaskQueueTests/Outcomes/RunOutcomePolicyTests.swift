@@ -57,37 +57,53 @@ struct RunOutcomePolicyTests {
         }
     }
 
-    @Test("a host that refuses another connection while one is at work is asked again for as long as that one takes")
+    @Test("F84: a task's delay grows to the longest with each failure of its own, whatever else runs on its host")
+    func growing() throws {
+        let policy = RetryPolicy(attempts: 10, baseDelay: 100, maximumDelay: 3_000)
+        for status in [429, 503, 500] {
+            for isHostAtWork in [false, true] {
+                var record = Self.record(failures: 0)
+                var longest: Milliseconds = 0
+                for failure in 1...9 {
+                    var waits: [Milliseconds] = []
+                    for seed in 0..<50 as Range<UInt64> {
+                        var generator = SeededGenerator(seed: seed)
+                        let outcome = RunOutcomePolicy(
+                            record: record, policy: policy, now: Self.now, isHostAtWork: isHostAtWork
+                        ).conclude(
+                            .init(
+                                error: TransferError(.httpStatus, "m", httpStatus: status), attempts: 1, transferred: 0),
+                            order: nil, using: &generator)
+                        let conclusion = try #require(outcome)
+                        #expect(conclusion.failures == failure && conclusion.attempts == record.attempts + 1)
+                        waits.append(try #require(conclusion.lifecycle.notBefore) - Self.now)
+                    }
+                    let ceiling = min(3_000, 100 << Milliseconds(failure - 1))
+                    longest = waits.max() ?? 0
+                    #expect(longest <= ceiling && longest > ceiling / 2, "\(status) \(failure): \(longest)")
+                    record.failures = failure
+                    record.attempts += 1
+                }
+            }
+        }
+    }
+
+    @Test("a host that refuses another connection ends no task while one is at work; a limit of requests does")
     func full() throws {
         let policy = RetryPolicy(attempts: 3, baseDelay: 100, maximumDelay: 1_000)
-        for error in [
-            TransferError(.httpStatus, "m", httpStatus: 503), TransferError(.httpStatus, "m", httpStatus: 429),
-            TransferError(.cannotConnect, "m"),
-        ] {
-            var record = Self.record()
-            record.failures = 0
+        func state(_ error: TransferError, isHostAtWork: Bool) -> TaskState? {
             var generator = SeededGenerator(seed: 1)
-            for _ in 0..<20 {
-                let outcome = try #require(
-                    RunOutcomePolicy(record: record, policy: policy, now: Self.now, isHostAtWork: true)
-                        .conclude(.init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator))
-                #expect(outcome.lifecycle.state == .waiting)
-                #expect(outcome.failures == 0)
-                #expect((outcome.lifecycle.notBefore ?? .max) <= Self.now + 4 * policy.baseDelay, "it does not grow")
-                record.failures = outcome.failures
-            }
-            let outcome = RunOutcomePolicy(record: record, policy: policy, now: Self.now)
-                .conclude(.init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator)
-            #expect(outcome?.failures == 1, "the other one has ended")
+            return RunOutcomePolicy(
+                record: Self.record(failures: 20), policy: policy, now: Self.now, isHostAtWork: isHostAtWork
+            ).conclude(.init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator)?.lifecycle.state
         }
-        var generator = SeededGenerator(seed: 1)
-        var record = Self.record()
-        record.failures = 2
-        let outcome = RunOutcomePolicy(record: record, policy: policy, now: Self.now, isHostAtWork: true)
-            .conclude(
-                .init(error: TransferError(.httpStatus, "m", httpStatus: 500), attempts: 1, transferred: 0), order: nil,
-                using: &generator)
-        #expect(outcome?.lifecycle.state == .failed)
+        for error in [TransferError(.httpStatus, "m", httpStatus: 503), TransferError(.cannotConnect, "m")] {
+            #expect(state(error, isHostAtWork: true) == .waiting)
+            #expect(state(error, isHostAtWork: false) == .failed)
+        }
+        for status in [429, 500] {
+            #expect(state(TransferError(.httpStatus, "m", httpStatus: status), isHostAtWork: true) == .failed)
+        }
     }
 
     /// The error, the state, the reason, the code, and whether the attempt counts.

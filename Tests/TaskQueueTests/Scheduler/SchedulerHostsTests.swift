@@ -51,7 +51,90 @@ struct SchedulerHostsTests {
         #expect(try await fixture.status(ids[999]).attempts == 1, "what waits behind a host countsAttempt nothing")
     }
 
-    @Test("Retry-After holds the whole host, and no other")
+    @Test("F84: beside a long download of the host, a task or its dead proxy fails as often as retry.attempts says")
+    func failuresBesideWork() async throws {
+        let server = try ScriptedServer([
+            "/long": [.drip(Resource(size: 1_000_000), bytesPerSecond: 1_000)], "/busy": [.status(429)],
+            "/a": [.status(200, body: "x")],
+        ])
+        let fixture = try await QueueFixture()
+        _ = try await fixture.add(server.url("/long"))
+        try await eventually(that: "the long one receives", every: .milliseconds(2)) {
+            try await fixture.queue.page(TaskFilter(), after: nil, limit: 9, newest: nil, for: QueueFixture.me)
+                .contains { $0.bytesDone > 0 }
+        }
+        let busy = try await fixture.status(try await fixture.add(server.url("/busy")), once: [.failed])
+        #expect(busy.attempts == 3 && server.requests(for: "/busy").count == 3)
+        let closed = try FreePort.next()
+        let dead = try await fixture.add(server.url("/a")) { $0.proxy = "http://127.0.0.1:\(closed)" }
+        #expect(try await fixture.status(dead, once: [.failed]).attempts == 3)
+        await fixture.queue.stop()
+    }
+
+    @Test("F84: tasks with a dead proxy of their owner's make few attempts, and count none while the proxy is on hold")
+    func deadProxy() async throws {
+        let manual = ManualClock()
+        let closed = try FreePort.next()
+        let fixture = try await QueueFixture(clock: manual.clock) {
+            $0.retry = RetryPolicy(attempts: 100, baseDelay: 600_000, maximumDelay: 600_000)
+        }
+        let tasks = (0..<100).map { number in
+            var task = TaskSpecification(url: "http://127.0.0.1:1/\(number)")
+            task.proxy = "http://127.0.0.1:\(closed)"
+            return task
+        }
+        let ids = try await fixture.queue.add(tasks, by: QueueFixture.me)
+        try await eventually(that: "nothing runs", every: .milliseconds(2)) {
+            try await fixture.queue.counts(for: QueueFixture.me)[.active] == 0
+        }
+        let counts = try await fixture.queue.counts(for: QueueFixture.me)
+        #expect((5...32).contains(counts[.waiting] ?? 0), "\(counts)")
+        let last = try await fixture.status(ids[99])
+        #expect((last.state, last.reason, last.attempts) == (.queued, .hostLimit, 0) && last.notBefore != nil)
+        await fixture.queue.stop()
+    }
+
+    @Test("F85: a Retry-After of one user's URL keeps no other user from the host, and ends for her with the task")
+    func retryAfterOfOneUser() async throws {
+        let manual = ManualClock()
+        let server = try ScriptedServer([
+            "/busy": [.status(503, headers: ["Retry-After: 3600"])], "/a": [.status(200, body: "x")],
+        ])
+        let fixture = try await QueueFixture(clock: manual.clock)
+        let busy = try await fixture.add(server.url("/busy"))
+        _ = try await fixture.status(busy, once: [.waiting])
+        let own = try await fixture.add(server.url("/a")) { $0.output = "own" }
+        #expect(try await fixture.status(own).reason == .hostLimit)
+        let other = try await fixture.add(server.url("/a"), by: QueueFixture.administrator) { $0.output = "other" }
+        _ = try await fixture.completed(other)
+        let held = try await fixture.queue.heldHosts(for: QueueFixture.me)
+        #expect(held.map(\.host) == [server.url("")] && held.map(\.owner) == [QueueFixture.me.uid])
+        let stranger = Caller(uid: 4_711, isAdministrator: false)
+        #expect(try await fixture.queue.apply(.cancel, to: [busy], by: stranger).changed == 0)
+        #expect(try await fixture.status(own).reason == .hostLimit)
+        _ = try await fixture.queue.apply(.cancel, to: [busy], by: QueueFixture.me)
+        _ = try await fixture.completed(own)
+        #expect(try fixture.store.holds(now: manual.now).isEmpty)
+        await fixture.queue.stop()
+    }
+
+    @Test("F85: a Retry-After ends with the URL that it was for")
+    func retryAfterOfOldURL() async throws {
+        let manual = ManualClock()
+        let server = try ScriptedServer([
+            "/busy": [.status(503, headers: ["Retry-After: 3600"])], "/a": [.status(200, body: "x")],
+        ])
+        let fixture = try await QueueFixture(clock: manual.clock)
+        let busy = try await fixture.add(server.url("/busy"))
+        _ = try await fixture.status(busy, once: [.waiting])
+        var changes = TaskChanges()
+        changes.url = server.url("/a")
+        _ = try await fixture.queue.update(busy, by: changes, for: QueueFixture.me)
+        _ = try await fixture.completed(busy)
+        await fixture.queue.stop()
+    }
+
+    @Test("Retry-After holds the host for all tasks of the owner, and no other host")
     func retryAfter() async throws {
         let manual = ManualClock()
         let server = try ScriptedServer([
@@ -183,7 +266,8 @@ struct SchedulerHostsTests {
         for id in ids { _ = try await fixture.status(id, once: [.waiting]) }
         let behind = try await fixture.add(server.url("/a")) { $0.output = "behind" }
         #expect(try await fixture.status(behind).reason == .hostLimit)
-        _ = try await fixture.queue.apply(.resume, to: [ids[0]], by: QueueFixture.me)
+        let resumed = try await fixture.queue.apply(.resume, to: [ids[0]], by: QueueFixture.me)
+        #expect(resumed.hosts == [server.url("")])
         _ = try await fixture.completed(ids[0])
         _ = try await fixture.completed(behind)
         #expect(try fixture.store.holds(now: manual.now).map(\.host) == [other.url("")])

@@ -141,12 +141,14 @@ struct DependencyTests {
         #expect(try fixture.states([id]) == [.queued])
     }
 
-    @Test("whoever resumes a waiting one has it start now, whatever becomes of the other")
+    @Test("whoever resumes a waiting one and says now has it start, whatever becomes of the other")
     func resumed() async throws {
         let fixture = try StoreFixture()
         let first = try await fixture.add("https://example.org/a")
         let id = try #require(try await fixture.add(follower(of: first)).first)
-        _ = try await fixture.store.apply(.resume, to: [id], owner: nil, now: 1)
+        #expect(try await fixture.store.apply(.resume, to: [id], owner: nil, now: 1).changed.isEmpty)
+        #expect(try fixture.states([id]) == [.waiting])
+        #expect(try await fixture.store.apply(.resumeNow, to: [id], owner: nil, now: 1).hastened == [id])
         #expect(try fixture.states([id]) == [.queued])
         try await fixture.conclude(first, .inState(.failed))
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 0)

@@ -76,6 +76,89 @@ struct TaskStoreCommandsTests {
         #expect(record.attempts == 3)
     }
 
+    /// Adds a task with a start time.
+    private func scheduled(_ fixture: StoreFixture, paused: Bool = false) async throws -> TaskID {
+        var task = NewTask.sample(
+            "https://example.org/s", lifecycle: TaskLifecycle(paused: paused, startAt: 50_000, now: 1))
+        task.specification.startAt = 50_000
+        return try #require(try await fixture.add(task).first)
+    }
+
+    private func lifecycle(_ id: TaskID, in fixture: StoreFixture) throws -> TaskLifecycle? {
+        try fixture.store.record(id, owner: nil)?.lifecycle
+    }
+
+    @Test("F86: a paused task returns to its start time, and now removes that for good")
+    func schedule() async throws {
+        let fixture = try StoreFixture()
+        let store = fixture.store
+        let later = TaskLifecycle(startAt: 50_000, now: 1)
+        for paused in [false, true] {
+            let id = try await scheduled(fixture, paused: paused)
+            _ = try await store.apply(.pause, to: [id], owner: nil, width: .all, now: 2)
+            _ = try await store.apply(.resume, to: [id], owner: nil, now: 3)
+            #expect(try lifecycle(id, in: fixture) == later)
+            #expect(try await store.apply(.resume, to: [id], owner: nil, now: 4).changed.isEmpty)
+            #expect(try lifecycle(id, in: fixture) == later)
+            // A retry returns to it too.
+            _ = try await store.apply(.cancel, to: [id], owner: nil, now: 5)
+            _ = try await store.apply(.retry, to: [id], owner: nil, now: 6)
+            #expect(try lifecycle(id, in: fixture) == later)
+            let outcome = try await store.apply(.resumeNow, to: [id], owner: nil, now: 7)
+            #expect(outcome.changed == [id] && outcome.hastened == [id])
+            #expect(try store.record(id, owner: nil)?.specification.startAt == nil)
+            _ = try await store.apply(.pause, to: [id], owner: nil, now: 8)
+            _ = try await store.apply(.resume, to: [id], owner: nil, now: 9)
+            #expect(try lifecycle(id, in: fixture) == TaskLifecycle())
+        }
+        let past = try await scheduled(fixture, paused: true)
+        _ = try await store.apply(.resume, to: [past], owner: nil, now: 50_000)
+        #expect(try lifecycle(past, in: fixture) == TaskLifecycle())
+    }
+
+    @Test("F86: a task that was paused by itself stays paused when a wider pause ends")
+    func ownPause() async throws {
+        let fixture = try StoreFixture()
+        let store = fixture.store
+        let added = try await fixture.add("https://example.org/a", lifecycle: TaskLifecycle(paused: true))
+        let single = try await fixture.add("https://example.org/b")
+        let batch = try await fixture.add("https://example.org/c")
+        let running = try await fixture.add("https://example.org/d")
+        let needy = try await fixture.add(inState: .paused, url: "https://example.org/e")
+        let ids = [added, single, batch, running, needy]
+        let need = try #require(try lifecycle(needy, in: fixture))
+        #expect(need.reason?.needsPerson == true)
+        _ = try await store.apply(.pause, to: [single], owner: nil, now: 1)
+        _ = try await store.apply(.pause, to: [batch], owner: nil, width: .matching, now: 2)
+        // The scheduler has recorded the pause of a task that ran.
+        try await fixture.conclude(running, TaskLifecycle(paused: true))
+        _ = try await store.apply(.pause, to: ids, owner: nil, width: .all, stopped: [running], now: 3)
+        _ = try await store.apply(.pause, to: ids, owner: nil, width: .all, now: 4)
+
+        let first = try await store.apply(.resume, to: ids, owner: nil, width: .all, now: 5)
+        #expect(Set(first.changed) == [running, needy] && first.refused.isEmpty)
+        #expect(try fixture.states(ids) == [.paused, .paused, .paused, .queued, .paused])
+        #expect(try lifecycle(needy, in: fixture) == need)
+        #expect(try await store.apply(.resume, to: [batch], owner: nil, width: .matching, now: 6).changed == [batch])
+        #expect(try await store.apply(.resume, to: [single], owner: nil, now: 7).changed == [single])
+        // Without a wider pause in between, all means all.
+        #expect(try await store.apply(.resume, to: [added], owner: nil, width: .all, now: 8).changed == [added])
+        // What was needed before may be there after a change.
+        _ = try await store.apply(.pause, to: [needy], owner: nil, width: .all, now: 8)
+        var changes = TaskChanges()
+        changes.limit = .set(1_000)
+        _ = try await store.update(needy, by: changes, owner: nil, now: 8) { task, _, owner in
+            NewTask(
+                specification: task, secrets: TaskSecrets(), owner: owner, host: "https://example.org:443",
+                lifecycle: TaskLifecycle())
+        }
+        #expect(try await store.apply(.resume, to: [needy], owner: nil, width: .all, now: 8).changed == [needy])
+        #expect(try fixture.states([needy]) == [.queued])
+        // An earlier pause is forgotten.
+        _ = try await store.apply(.pause, to: [single], owner: nil, width: .all, now: 9)
+        #expect(try await store.apply(.resume, to: [single], owner: nil, width: .all, now: 10).changed == [single])
+    }
+
     @Test("an unknown id and another user's are both unknown; the others are done")
     func unknown() async throws {
         let fixture = try StoreFixture()

@@ -130,6 +130,31 @@ struct SchemaTests {
         #expect(try store.recordBytes(of: 1000) == 19 + 2 + 3)
     }
 
+    @Test("of the sixteenth schema, a host's request to wait is that of the tasks that met it")
+    func fromSixteenth() async throws {
+        let host = Fingerprint.ofHost("https://a.example:443")
+        let directory = try await Self.database(
+            of: "v16",
+            """
+            INSERT INTO flow (id, owner, waiting, queued) VALUES (1, 1000, 2, 1);
+            INSERT INTO task (kind, url, priority, state, reason, not_before, http_status, owner, created_at, flow,
+                host_mark) VALUES
+            ('download', 'https://a.example/1', 1, 'waiting', 'retry', 9000, 503, 1000, 1, 1, \(host)),
+            ('download', 'https://a.example/2', 1, 'waiting', 'scheduled', 9000, NULL, 1000, 1, 1, \(host)),
+            ('download', 'https://a.example/3', 1, 'queued', NULL, NULL, NULL, 1000, 1, 1, \(host));
+            INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
+            INSERT INTO host_hold (mark, host, held_until) VALUES (\(host), 'https://a.example:443', 8000), (5, 'x', 8000);
+            """)
+        let fixture = try StoreFixture(in: directory)
+        #expect(
+            try fixture.store.holds(now: 7_000) == [
+                StoredHold(
+                    task: TaskID(1), owner: 1000, fingerprint: host, host: "https://a.example:443", until: 8_000)
+            ])
+        _ = try await fixture.store.remove([TaskID(1)], owner: nil, now: 7_000)
+        #expect(try fixture.number("SELECT count(*) FROM task_hold") == 0)
+    }
+
     @Test("of the tenth schema, the bytes of what is known of past entries are summed for each owner")
     func fromTenth() async throws {
         let directory = try await Self.database(

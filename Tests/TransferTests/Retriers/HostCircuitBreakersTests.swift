@@ -38,6 +38,33 @@ struct HostCircuitBreakersTests {
         #expect(standings.count == 0)
     }
 
+    @Test("failures of one source in a row count as one, those of several each, and a failed probe counts anyway")
+    func sources() {
+        var standings = HostCircuitBreakers(policy: policy)
+        for _ in 0..<20 { #expect(standings.record(.failed, of: host, bySource: 7, now: 0) == false) }
+        #expect(standings.admit(to: host, now: 0) == .go)
+        for source in [8, 7, 8] as [Int64] {
+            #expect(standings.record(.failed, of: host, bySource: source, now: 0) == false)
+        }
+        #expect(standings.record(.failed, of: host, bySource: 7, now: 0) == true)
+        #expect(standings.admit(to: host, now: 1000) == .go)
+        #expect(standings.record(.failed, of: host, bySource: 7, now: 1000) == true)
+        #expect(standings.admit(to: host, now: 1000) == .wait(milliseconds: 2000))
+    }
+
+    @Test("a requested hold can be ended, and the count of failures stays")
+    func endedHold() {
+        var standings = HostCircuitBreakers(policy: policy)
+        for _ in 0..<4 { _ = standings.record(.failed, of: host, retryAfter: 100, now: 0) }
+        standings.endRequestedHold(of: host)
+        #expect(standings.admit(to: host, now: 0) == .go)
+        #expect(standings.record(.failed, of: host, now: 0) == true)
+        var others = HostCircuitBreakers(policy: policy)
+        others.hold(host, milliseconds: 100, now: 0)
+        others.endRequestedHold(of: host)
+        #expect(others.count == 0)
+    }
+
     @Test("after the delay one request probes, the others wait for it")
     func probes() {
         var standings = opened()
