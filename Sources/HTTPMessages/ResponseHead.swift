@@ -204,6 +204,18 @@ public struct ResponseHead: Sendable {
         return coding
     }
 
+    /// The body's media type in lower case, without its parameters (RFC 9110, section 8.3.1); `nil` if it is missing or
+    /// too long to be one.
+    package var mediaType: String? {
+        guard let value = value(of: "content-type") else { return nil }
+        let type = FieldText.trimmed(value.utf8.prefix { $0 != UInt8(ascii: ";") })
+        guard (1...Self.longestMediaType).contains(type.count) else { return nil }
+        return String(decoding: type, as: UTF8.self).lowercased()
+    }
+
+    /// The longest media type, in bytes: two names of at most 127 each (RFC 6838, section 4.2).
+    private static let longestMediaType = 255
+
     /// The `charset` parameter of the body's media type, in lower case (RFC 9110, section 8.3.2).
     public var charset: String? {
         for parameter in value(of: "content-type")?.split(separator: ";").dropFirst() ?? [] {

@@ -114,7 +114,7 @@ extension MethodName {
                 [
                     "startedAt": 1_795_657_516_010, "endedAt": 1_795_657_517_446, "address": "192.0.2.1:443",
                     "bytes": 1_048_576, "name": 3, "connect": 12, "tls": 30, "firstByte": 45, "httpVersion": "1.1",
-                    "status": 200, "error": nil, "note": nil,
+                    "status": 200, "error": nil, "warning": nil, "note": nil,
                 ]
             ], "live": nil, "waitingFor": nil,
         ]) { $1 })

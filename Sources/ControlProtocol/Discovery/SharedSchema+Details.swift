@@ -24,6 +24,7 @@ extension SharedSchema {
         ParameterField("status", JSONSchema.integer.orNull, "the status of the response"),
         ParameterField(
             "error", JSONSchema.shared(.failure).orNull, "the failure; null if it succeeded, was stopped or goes on"),
+        ParameterField("warning", JSONSchema.text.orNull, "what is suspicious about the file"),
         ParameterField(
             "note", JSONSchema.text.orNull,
             "why it went on over another connection or in another version of HTTP; null if it did not"),

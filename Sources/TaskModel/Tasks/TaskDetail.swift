@@ -74,13 +74,16 @@ public struct TaskAttempt: Sendable, Equatable {
     public var status: Int?
     /// The failure; `nil` where the attempt succeeded, was stopped or is under way.
     public var error: TaskFailure?
+    /// What is suspicious about the file, such as a web page under the name of an archive.
+    public var warning: String?
     /// The reason for which it went on over another connection or in another version of HTTP; `nil` if it did not.
     public var note: String?
 
     public init(
         startedAt: Milliseconds, endedAt: Milliseconds? = nil, address: String? = nil, bytes: Int64 = 0,
         name: Int64? = nil, connect: Int64? = nil, tls: Int64? = nil, firstByte: Int64? = nil,
-        httpVersion: String? = nil, status: Int? = nil, error: TaskFailure? = nil, note: String? = nil
+        httpVersion: String? = nil, status: Int? = nil, error: TaskFailure? = nil, warning: String? = nil,
+        note: String? = nil
     ) {
         self.startedAt = startedAt
         self.endedAt = endedAt
@@ -93,6 +96,7 @@ public struct TaskAttempt: Sendable, Equatable {
         self.httpVersion = httpVersion
         self.status = status
         self.error = error
+        self.warning = warning
         self.note = note
     }
 }
@@ -100,7 +104,7 @@ public struct TaskAttempt: Sendable, Equatable {
 extension TaskAttempt: Codable {
     private enum CodingKeys: String, CodingKey {
         case startedAt, endedAt, address, bytes, name, connect, tls, firstByte, httpVersion, status, error
-        case note
+        case warning, note
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -117,6 +121,7 @@ extension TaskAttempt: Codable {
         try container.encode(httpVersion, forKey: .httpVersion)
         try container.encode(status, forKey: .status)
         try container.encode(error, forKey: .error)
+        try container.encode(warning, forKey: .warning)
         try container.encode(note, forKey: .note)
     }
 }

@@ -17,6 +17,8 @@ struct RunLog {
         var duration: Milliseconds
         /// The path of the finished file.
         var path: String?
+        /// What is suspicious about the finished file.
+        var warning: String?
         var error: TransferError?
     }
 
@@ -44,13 +46,15 @@ struct RunLog {
 
     /// The level of the entry about an end.
     ///
-    /// - Parameter isNews: Whether the failure has not been logged before.
+    /// - Parameters:
+    ///   - isNews: Whether the failure has not been logged before.
+    ///   - warning: What is suspicious about the finished file.
     /// - Returns: `nil` where the run has no entry, because a user's command ended it, or because the task returns to
     ///   the queue.
-    static func level(of outcome: TaskConclusion, isNews: Bool) -> Logger.Level? {
+    static func level(of outcome: TaskConclusion, isNews: Bool, warning: String? = nil) -> Logger.Level? {
         let lifecycle = outcome.lifecycle
         switch lifecycle.state {
-        case .completed: return .info
+        case .completed: return warning == nil ? .info : .warning
         case .failed: return .warning
         case .waiting:
             guard isNews else { return .debug }
@@ -62,12 +66,13 @@ struct RunLog {
 
     /// Returns the entry about the end.
     func ended(_ outcome: TaskConclusion, _ end: End, isNews: Bool) -> TaskLogEntry? {
-        guard let level = Self.level(of: outcome, isNews: isNews) else { return nil }
+        guard let level = Self.level(of: outcome, isNews: isNews, warning: end.warning) else { return nil }
         let id = record.id
         var entry: TaskLogEntry
         switch outcome.lifecycle.state {
         case .completed:
-            entry = TaskLogEntry(.completed, level, "task \(id) completed: \(name(end.path)), \(amount(end))")
+            let warning = end.warning.map { "; warning: \($0)" } ?? ""
+            entry = TaskLogEntry(.completed, level, "task \(id) completed: \(name(end.path)), \(amount(end))\(warning)")
         case .failed:
             entry = TaskLogEntry(.failed, level, "task \(id) failed: \(name(nil)): \(cause(outcome))")
         case .waiting:

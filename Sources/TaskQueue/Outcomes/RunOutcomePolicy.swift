@@ -86,7 +86,9 @@ struct RunOutcomePolicy {
             // not end a task, but its delay grows like any other.
             let isFull = isHostAtWork && Self.maySayFull(error)
             guard isFull || failures < attempts(after: error) else { return conclusion(.fail, report, error: error) }
-            let own = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
+            var own = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
+            // A response that follows earlier would not confirm another version.
+            if error.code == .remoteChanged { own = max(own, policy.baseDelay) }
             // Another task probes the host first. The task that probes would otherwise use up its attempts on behalf of
             // all.
             let delay =

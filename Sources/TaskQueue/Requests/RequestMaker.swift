@@ -181,6 +181,7 @@ struct RequestMaker {
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
         request.mirrors = specification.mirrors
         request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - Self.lastAttempts)
+        request.confirmationDelay = settings.retry.baseDelay
         request.maximumRate = specification.limit
         request.checksDestinationFirst = [.io, .permissionDenied].contains(record.error?.code)
         var target = DownloadTarget(

@@ -21,7 +21,8 @@ struct AttemptReport {
     /// - Parameters:
     ///   - endedAt: the wall-clock time of the end; `nil` while the run goes on.
     ///   - error: the failure of the last attempt.
-    func attempts(endedAt: Milliseconds?, error: TaskFailure?) -> [TaskAttempt] {
+    ///   - warning: what is suspicious about the file of the last attempt.
+    func attempts(endedAt: Milliseconds?, error: TaskFailure?, warning: String? = nil) -> [TaskAttempt] {
         var attempts: [TaskAttempt] = []
         var (start, counted) = (began, 0 as Int64)
         for attempt in failed {
@@ -37,10 +38,10 @@ struct AttemptReport {
         }
         if !attempts.isEmpty { start = Self.start(of: exchanges, after: start) }
         let end = endedAt.map { max($0, wallClock(start)) }
-        attempts.append(
-            describe(
-                exchanges, from: start, endedAt: end, bytes: transferred.subtractingClamped(counted), error: error))
-        return attempts
+        var last = describe(
+            exchanges, from: start, endedAt: end, bytes: transferred.subtractingClamped(counted), error: error)
+        last.warning = warning
+        return attempts + [last]
     }
 
     private func describe(

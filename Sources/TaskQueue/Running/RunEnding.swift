@@ -9,6 +9,8 @@ struct RunEnding: Sendable {
     var path: String?
     var size: Int64?
     var resumeData: ResumeData?
+    /// What is suspicious about the file.
+    var warning: String?
 
     init(id: TaskID, report: RunOutcomePolicy.Report) {
         self.id = id
@@ -33,6 +35,7 @@ struct RunEnding: Sendable {
     /// Creates the end of a run with a request.
     init(_ id: TaskID, of request: Request, error: TransferError?) {
         self.id = id
+        warning = (request as? DownloadRequest)?.doubt
         report = .init(
             error: error, attempts: request.retryCount + 1, transferred: request.mainProgress.transferredBytes)
     }

@@ -106,7 +106,8 @@ extension Scheduler {
         let neverBegan = ending.neverBegan(hasRequest: task.request != nil)
         var progress = ending.progress(of: task, neverBegan: neverBegan)
         if !neverBegan {
-            progress.endedAttempts = task.attempts.attempts(endedAt: clock.now(), error: ending.failure)
+            progress.endedAttempts = task.attempts.attempts(
+                endedAt: clock.now(), error: ending.failure, warning: ending.warning)
             metrics.ended(ending.report.attempts, progress.endedAttempts, of: record.specification.kind)
             count(task)
         }
@@ -120,7 +121,7 @@ extension Scheduler {
         guard let outcome = conclusion.conclude(report, order: task.lifecycle.order, using: &generator) else {
             return .checkpoint(record.id, progress)
         }
-        if let entry = logEntry(for: task, outcome, report, path: ending.path) { entries.append(entry) }
+        if let entry = logEntry(for: task, outcome, report, ending) { entries.append(entry) }
         if outcome.lifecycle.reason == .network { watchNetwork() }
         if outcome.lifecycle.state.isEnded {
             _ = chooser.endDelays(causedBy: [record.id], now: clock.monotonic())  // those of ended tasks are not read

@@ -21,13 +21,15 @@ extension Scheduler {
 
     /// Returns the entry about the end of a run; `nil` where it is not logged. It is logged once the end is recorded.
     func logEntry(
-        for task: RunningTask, _ outcome: TaskConclusion, _ report: RunOutcomePolicy.Report, path: String?
+        for task: RunningTask, _ outcome: TaskConclusion, _ report: RunOutcomePolicy.Report, _ ending: RunEnding
     ) -> TaskLogEntry? {
         let isNews = notices.isNews(outcome, of: task.record)
-        guard let level = RunLog.level(of: outcome, isNews: isNews), logger.logLevel <= level else { return nil }
+        guard let level = RunLog.level(of: outcome, isNews: isNews, warning: ending.warning), logger.logLevel <= level
+        else { return nil }
         let end = RunLog.End(
             bytesDone: report.bytesDone, transferred: report.transferred,
-            duration: QueueClock.system.monotonic() - task.began, path: path, error: report.error)
+            duration: QueueClock.system.monotonic() - task.began, path: ending.path, warning: ending.warning,
+            error: report.error)
         return log(of: task).ended(outcome, end, isNews: isNews)
     }
 }

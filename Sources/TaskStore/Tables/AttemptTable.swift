@@ -16,10 +16,10 @@ extension TaskStore {
 extension TaskAttempt {
     fileprivate static let columns = """
         started_at, ended_at, address, bytes, name, connect, tls, first_byte, http_version, status, error_code,
-        error_message, http_status, note
+        error_message, http_status, warning, note
         """
 
-    /// The maximum length of an error message or note in bytes. A longer one is cut.
+    /// The maximum length of an error message, a warning or a note in bytes. A longer one is cut.
     static let longestMessage = 500
 
     private static func cut(_ message: String) -> String {
@@ -32,7 +32,7 @@ extension TaskAttempt {
             bytes: try row.integer(3), name: try row.integerOrNil(4), connect: try row.integerOrNil(5),
             tls: try row.integerOrNil(6), firstByte: try row.integerOrNil(7), httpVersion: try row.textOrNil(8),
             status: try row.integerOrNil(9).flatMap { Int(exactly: $0) }, error: try row.failure(10),
-            note: try row.textOrNil(13))
+            warning: try row.textOrNil(13), note: try row.textOrNil(14))
     }
 
     fileprivate func bind(_ row: inout RowBinding) {
@@ -49,13 +49,14 @@ extension TaskAttempt {
         row.bind(httpVersion)
         row.bind(status.map(Int64.init))
         row.bind(error)
+        row.bind(warning.map(Self.cut))
         row.bind(note.map(Self.cut))
     }
 
     fileprivate static let insertSQL = """
         INSERT INTO task_attempt (task_id, number, \(columns))
         VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM task_attempt WHERE task_id = ?1), ?2, ?3, ?4, ?5,
-            ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+            ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
         RETURNING number
         """
 }

@@ -15,6 +15,7 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         var received: (@Sendable () -> Void)?
         var leavesNothing = false
         var mismatches = Mismatches()
+        var doubt: String?
     }
 
     private let state = Mutex(State())
@@ -54,6 +55,9 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     /// The path of the finished file or, before that, of the destination once it is decided; `nil` until then.
     public var finalPath: String? { file?.path ?? (task as? DownloadTask)?.target?.decision?.path }
 
+    /// The last warning about the server's statements on the file; see ``SessionDelegate/downloadTask(_:didDoubt:)``.
+    public var doubt: String? { state.withLock { $0.doubt } }
+
     /// A record of the attempts whose bytes did not match their digest.
     var mismatches: Mismatches { state.withLock { $0.mismatches } }
 
@@ -76,6 +80,8 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         get { state.withLock { $0.received } }
         set { state.withLock { $0.received = newValue } }
     }
+
+    func didDoubt(_ reason: String) { state.withLock { $0.doubt = reason } }
 
     func didResume(at offset: Int64) { state.withLock { $0.resumedAtOffset = offset } }
 
@@ -111,6 +117,7 @@ open class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         guard super.reopen() else { return false }
         state.withLock { state in
             state.file = nil
+            state.doubt = nil
             state.leavesNothing = false
         }
         return true

@@ -23,8 +23,8 @@ indirect enum DownloadAction {
     }
 
     case none
-    /// Sends the request for a connection's claim. With a reason, the part is dropped first.
-    case send(Int, startingOver: String?)
+    /// Sends the request for a connection's claim.
+    case send(Int)
     /// Writes what a connection has gathered; ``DownloadStateMachine/flushed(_:_:_:)`` or
     /// ``DownloadStateMachine/diskFailed(_:_:_:)`` follows.
     case flush(Int, then: AfterFlush)
@@ -56,8 +56,9 @@ indirect enum DownloadAction {
     case requestOwnURL(Int)
     /// Starts the timer of ``DownloadStateMachine/tick(_:_:)``.
     case tick(milliseconds: Int64)
-    /// Drops the part, and requests the whole.
-    case restart(Int, reason: String)
+    /// Prepares a connection to request the whole. With a reason, the part is dropped first; otherwise a response has to
+    /// show that it may replace the part.
+    case restart(Int, dropping: String?)
     /// Completes the file.
     case finish(Int)
     /// Ends the download.

@@ -87,8 +87,8 @@ extension DownloadStateMachine {
         case .requestWhole where mayStillCountClosedConnections(facts.part),
             .changed where mayStillCountClosedConnections(facts.part):
             return wait(number, Self.recheckDelay)
-        case .requestWhole(let reason), .changed(let reason), .startOver(let reason):
-            return restart(number, reason, facts)
+        case .requestWhole(let reason), .changed(let reason): return requestWhole(connection, reason, facts)
+        case .startOver(let reason): return restart(number, reason, facts)
         case .unusable(let reason): return leaveSource(connection, reason, facts)
         case .failed(let error): return failed(connection, error, facts)
         case .refused(let error): return refused(connection, error, facts)
@@ -173,6 +173,8 @@ extension DownloadStateMachine {
     ) -> DownloadAction {
         let number = connection.number
         if canBeginAnew(from: connection) { return .flush(number, then: .beginAnew) }
+        // The next attempt may confirm the version that was claimed.
+        if error.code == .remoteChanged { return fail(error) }
         if error.code == .checksumMismatch { return diskFailed(number, failures.first ?? error, facts) }
         if failures.restarts == 0, connection.request.from ?? 0 > 0, let status = error.httpStatus,
             [400, 501].contains(status)
@@ -220,7 +222,7 @@ extension DownloadStateMachine {
         let next = sources.best(at: facts.now, users: [:], where: { $0.number != connection.source })
         guard facts.part.count > 0, facts.part.isJoinable, let next else {
             if canBeginAnew(from: connection) { return .flush(number, then: .beginAnew) }
-            return restart(number, reason, facts)
+            return requestWhole(connection, reason, facts)
         }
         if failures.first == nil, failures.changed == nil { failures.changed = (connection.source, reason) }
         return .flush(number, then: .switchSource(to: next.number))
@@ -270,32 +272,55 @@ extension DownloadStateMachine {
         return memory.isEmpty ? dropping : .sequence(memory + [dropping])
     }
 
-    /// The part is of no use: the whole is requested over one connection.
+    /// A response was of no use for the part: the whole is requested over one connection. The part is kept until a
+    /// response shows that it may replace it.
+    private mutating func requestWhole(
+        _ connection: SegmentConnection, _ reason: String, _ facts: DownloadFacts
+    ) -> DownloadAction {
+        // A mirror with another file discards nothing that the source which failed may go on with later.
+        if connection.timing.received == 0, let error = passingFailure(facts.part) { return fail(error) }
+        return begin(restarting: connection, reason, facts, dropsPart: false)
+    }
+
+    /// The bytes of the part were seen to be wrong: it is dropped, and the whole is requested over one connection.
     mutating func restart(_ number: Int, _ reason: String, _ facts: DownloadFacts) -> DownloadAction {
         let connection = self[number] ?? connections.first
         guard let connection else { return fail(TransferError(.remoteChanged, reason)) }
         // A mirror with another file discards nothing that the source which failed may go on with later.
         if self[number]?.timing.received == 0, let error = passingFailure(facts.part) { return fail(error) }
-        if isShared { isSingle = true }
-        connections = [connection]
         if connection.isUnderWay {
+            if isShared { isSingle = true }
+            connections = [connection]
             // Its bytes must not come to what is begun anew; its end leads here again.
             return .sequence([
                 .closeOthers(than: connection.number), interrupt(connection.number, .startOver(reason: reason)),
             ])
         }
+        return begin(restarting: connection, reason, facts, dropsPart: true)
+    }
+
+    private mutating func begin(
+        restarting connection: SegmentConnection, _ reason: String, _ facts: DownloadFacts, dropsPart: Bool
+    ) -> DownloadAction {
+        let number = connection.number
+        if isShared { isSingle = true }
+        connections = [connection]
         failures.restarts += 1
+        let prepared = DownloadAction.restart(number, dropping: dropsPart ? reason : nil)
         guard failures.restarts <= Self.restartLimit, configuration.isRepeatable else {
-            return fail(TransferError(.remoteChanged, reason))
+            return .sequence([.closeOthers(than: number), prepared, fail(TransferError(.remoteChanged, reason))])
         }
-        partDropped(by: connection.number)
-        // The part that the request is decided by is empty by then.
-        var dropped = facts
-        dropped.part.removeAll()
-        let sent = send(connection.number, from: 0, to: nil, dropped)
-        return .sequence([
-            .closeOthers(than: connection.number), .restart(connection.number, reason: reason), sent,
-        ])
+        var facts = facts
+        if dropsPart {
+            partDropped(by: number)
+            // The part that the request is decided by is empty by then.
+            facts.part.removeAll()
+        } else {
+            table = nil
+            isTicking = false
+            update(number) { $0.reasonForWhole = reason }
+        }
+        return .sequence([.closeOthers(than: number), prepared, send(number, from: 0, to: nil, facts)])
     }
 
     mutating func interrupt(_ number: Int, _ outcome: SegmentOutcome) -> DownloadAction {

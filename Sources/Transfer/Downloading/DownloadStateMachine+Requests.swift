@@ -65,17 +65,19 @@ extension DownloadStateMachine {
             return fail(TransferError(.truncated, "the response is incomplete, and its rest cannot be requested"))
         }
         hasSent = true
+        // A range of a decoded body cannot be requested.
         let isWhole = facts.part.version.isDecoded
         connections[index].start = isWhole ? 0 : start
         connections[index].end = isWhole ? nil : end
+        if isWhole, connections[index].reasonForWhole == nil {
+            connections[index].reasonForWhole = "a range of a decoded body cannot be requested"
+        }
         connections[index].phase = .requesting
         connections[index].isResting = false
         assert(!connections[index].isUnderWay, "a request is sent before the end of the one before")
         connections[index].isUnderWay = true
         connections[index].timing.sent(at: facts.now)
-        guard isWhole else { return .send(number, startingOver: nil) }
-        partDropped(by: number)
-        return .send(number, startingOver: "a range of a decoded body cannot be requested")
+        return .send(number)
     }
 
     /// Records that a connection's response replaces the part.
@@ -87,6 +89,7 @@ extension DownloadStateMachine {
         }
         table = nil
         isTicking = false
+        unconfirmed = nil
     }
 
     /// Decides on the range of a request that is about to be sent.

@@ -10,7 +10,7 @@ extension DownloadStateMachine {
         var hasDestinationDigest = false
         /// The kind of credential that was sent, if the response rejects it.
         var sentCredential: SentCredential?
-        /// Seconds since 1970.
+        /// Milliseconds since 1970.
         var wallTime: Int64
     }
 
@@ -25,14 +25,19 @@ extension DownloadStateMachine {
         let known = version(at: resource, part)
         let (request, isConcurrent) = (connection.request, connection.request.isConcurrent)
         let hasBytes = part.count > 0 || isConcurrent
+        let present = ResponseEvaluator.Present(
+            mediaType: part.version.mediaType, unconfirmed: unconfirmed,
+            requestedAt: context.wallTime - (facts.now - connection.timing.requestedAt),
+            confirmationDelay: configuration.confirmationDelay)
         let judgement = ResponseEvaluator(
             askedFrom: request.from, have: request.have,
             validator: !hasBytes ? nil : known?.validator ?? (isConcurrent ? nil : part.version.validator),
             isVouched: known != nil, isConditional: request.isConditional,
             isConfirming: connection.endCheck == .underWay, total: part.version.total,
-            digest: part.version.digest, emptyStatuses: configuration.emptyStatuses,
+            digest: part.version.digest, present: part.count > 0 ? present : nil,
+            emptyStatuses: configuration.emptyStatuses,
             sentCredential: context.sentCredential, pathSuffix: url.path)
-        let verdict = judgement.evaluate(head, now: context.wallTime)
+        let verdict = judgement.evaluate(head, now: context.wallTime / 1000)
         if connection.source > 0, let stated = context.statedDigest, let theirs = head.representationDigest,
             theirs.contradicts(stated), !context.hasDestinationDigest
         {
@@ -50,7 +55,7 @@ extension DownloadStateMachine {
             return discard(number, .unusable(reason: reason))
         }
         switch verdict {
-        case .restart where isInDoubt, .decode where isInDoubt:
+        case .restart where isInDoubt, .decode where isInDoubt, .unconfirmed where isInDoubt:
             return discard(number, .changed(reason: "the server sent the whole file"))
         case .accept(let offset, let length, let total):
             var (contents, keepsFront) = (part, false)
@@ -65,6 +70,7 @@ extension DownloadStateMachine {
                 }
             }
             connections[index].isPart = true
+            unconfirmed = nil
             var plan = BodyPlan(
                 offset: offset, end: length.map { offset + $0 }, total: total, claimed: claim(head, resource, total))
             plan.keepsFront = keepsFront
@@ -81,6 +87,9 @@ extension DownloadStateMachine {
             plan.coding = coding
             partDropped(by: number)
             return .receive(plan)
+        case .unconfirmed(let version):
+            unconfirmed = version
+            return discard(number, .failed(Self.unconfirmed(version, head, at: url)))
         case .complete: return discard(number, .complete)
         case .askAgain(let reason): return discard(number, .requestWhole(reason: reason))
         case .askUnconditionally: return discard(number, .requestUnconditionally)
@@ -91,9 +100,21 @@ extension DownloadStateMachine {
         }
     }
 
+    /// Returns the error for a response that claims another version and does not prove it.
+    private static func unconfirmed(
+        _ version: UnconfirmedVersion, _ head: ResponseHead, at url: CurlURL
+    ) -> TransferError {
+        let facts = [version.mediaType ?? "no media type", version.length.map { "\($0) bytes" } ?? "unknown length"]
+        return TransferError(
+            .remoteChanged,
+            "the part is kept: instead of its rest \(url.origin) sent something whole that may be a login page "
+                + "(\(head.status), \(facts.joined(separator: ", ")))")
+    }
+
     private func claim(_ head: ResponseHead, _ resource: String, _ total: Int64?) -> ResourceVersion {
         ResourceVersion(
-            validator: head.validator, origin: resource, total: total, digest: head.representationDigest,
+            validator: head.validator, origin: resource, mediaType: head.mediaType, total: total,
+            digest: head.representationDigest,
             suggestedFileName: head.suggestedFileName)
     }
 
@@ -124,6 +145,7 @@ extension DownloadStateMachine {
                         : .changed(reason: "the file on the server has changed"))
             }
             update(number) { $0.isPart = true }
+            unconfirmed = nil
             let claimed = ResourceVersion(
                 validator: head.validator, origin: resource, total: total, suggestedFileName: nil)
             var plan = BodyPlan(offset: offset, end: offset + length, total: total, claimed: claimed)
@@ -131,7 +153,7 @@ extension DownloadStateMachine {
             return .receive(plan)
         case .accept, .complete, .confirmEnd, .decode:
             return discard(number, .unusable(reason: "the server sent something other than a range"))
-        case .restart, .askAgain:
+        case .restart, .askAgain, .unconfirmed:
             let reason = judgement.contradiction(in: head)
             return discard(
                 number,

@@ -23,6 +23,8 @@ struct DownloadStateMachine {
         var isRepeatable = true
         /// The statuses whose response is an empty file.
         var emptyStatuses: Set<Int> = []
+        /// See ``TransferRequest/confirmationDelay``.
+        var confirmationDelay: Int64 = 0
     }
 
     /// Observations about the servers.
@@ -72,6 +74,9 @@ struct DownloadStateMachine {
     var growth: ConnectionScaler
     /// Versions that other sources than the part's have shown, by URL.
     var versions: [String: ResourceVersion] = [:]
+    /// The other version that the last response claimed, in this attempt or in an earlier one. A response that continues
+    /// the part refutes it.
+    var unconfirmed: UnconfirmedVersion?
     var traits = ServerTraits()
     var failures = Failures()
     var rates = Rates()

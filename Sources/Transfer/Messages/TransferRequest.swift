@@ -110,6 +110,16 @@ public struct TransferRequest: Sendable {
         get { fields.value.leavesFailingSource }
         _modify { yield &fields.value.leavesFailingSource }
     }
+    /// The shortest time in milliseconds between two requests whose responses together show that the server has another
+    /// file than the one whose download was begun. By default it is the ``RetryPolicy/baseDelay`` of a ``RetryPolicy``.
+    ///
+    /// One response shows it if it has a strong validator and the media type of the bytes that are present. Otherwise it
+    /// may be a login page: the attempt fails with ``TransferError/Code/remoteChanged``, and its resume data keep the
+    /// bytes.
+    public var confirmationDelay: Int64 {
+        get { fields.value.confirmationDelay }
+        _modify { yield &fields.value.confirmationDelay }
+    }
     /// Whether to check that a file can be created before any request is sent. It is set after the disk failed.
     package var checksDestinationFirst: Bool {
         get { fields.value.checksDestinationFirst }
@@ -243,6 +253,7 @@ public struct TransferRequest: Sendable {
         var segments = Segments.automatic
         var mirrors: [String] = []
         var leavesFailingSource = false
+        var confirmationDelay = RetryPolicy().baseDelay
         var checksDestinationFirst = false
         var uploadName: String?
         var ignoresAnswerBody = false

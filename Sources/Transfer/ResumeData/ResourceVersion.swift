@@ -4,6 +4,8 @@ struct ResourceVersion: Sendable, Equatable {
     /// The URL that sent the validator, after redirects, as ``ResumeData/resource(of:)``. A validator is meaningless
     /// for another URL (RFC 9110, section 8.8.3).
     var origin: String?
+    /// The media type that the response stated, in lower case and without parameters.
+    var mediaType: String?
     /// The length of the whole resource in bytes, if known.
     var total: Int64?
     /// The digest of the whole resource, as sent by the server (RFC 9530).
@@ -23,11 +25,39 @@ struct ResourceVersion: Sendable, Equatable {
         if later.validator.ifRange == nil, validator.ifRange != nil, origin == later.origin {
             version.validator = validator
         }
+        version.mediaType = mediaType ?? later.mediaType
         version.total = later.total ?? total
         version.digest = later.digest ?? digest
         version.isJoined = later.isJoined || isJoined
         version.suggestedFileName = later.suggestedFileName ?? suggestedFileName
         return version
+    }
+}
+
+/// Another version than the one of the part, sent by a response that did not prove it. The response may have been a
+/// login page, or the page of a captive portal.
+struct UnconfirmedVersion: Sendable, Equatable, Codable {
+    var validator: ResourceValidator
+    /// The length of the body in bytes, if it was stated.
+    var length: Int64?
+    /// The media type in lower case, without parameters.
+    var mediaType: String?
+    /// The time of the request, in milliseconds since 1970.
+    var requestedAt: Int64
+
+    init(_ head: ResponseHead, length: Int64?, requestedAt: Int64) {
+        validator = head.validator
+        self.length = length
+        mediaType = head.mediaType
+        self.requestedAt = requestedAt
+    }
+
+    /// Returns whether a later response shows the same version: by its validator, or by length and type. Two bodies of
+    /// unknown length are the same only if they have the type of the part.
+    func agrees(with later: UnconfirmedVersion, typeOfPart: String?) -> Bool {
+        if validator.isShown(by: later.validator) { return true }
+        guard length == later.length, mediaType == later.mediaType else { return false }
+        return length != nil || mediaType == typeOfPart
     }
 }
 

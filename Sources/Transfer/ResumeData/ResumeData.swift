@@ -22,6 +22,8 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public var ranges: ByteRangeSet
     /// The validator of the bytes' version.
     public var validator: ResourceValidator
+    /// See ``ResourceVersion/mediaType``.
+    private var mediaType: String?
     /// The length of the whole resource in bytes, if known.
     public var total: Int64?
     /// The digest of the whole resource, if the server sent one.
@@ -34,19 +36,23 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public var suggestedFileName: String?
     /// The digest mismatches of earlier attempts.
     var mismatches: Mismatches?
+    /// The other version that an earlier response claimed. A second response may confirm it.
+    private(set) var unconfirmed: UnconfirmedVersion?
     /// The request and destination; `nil` if the part belongs to a ``DownloadTarget``, whose owner has them.
     var record: DownloadRecord?
 
     init(
         generation: String, resource: String, ranges: ByteRangeSet, version: ResourceVersion,
-        mismatches: Mismatches = Mismatches(), record: DownloadRecord? = nil
+        mismatches: Mismatches = Mismatches(), unconfirmed: UnconfirmedVersion? = nil, record: DownloadRecord? = nil
     ) {
         self.record = record
+        self.unconfirmed = unconfirmed
         self.mismatches = mismatches.isEmpty ? nil : mismatches
         self.generation = generation
         self.resource = resource
         self.ranges = ranges
         validator = version.validator
+        mediaType = version.mediaType
         total = version.total
         digest = version.digest
         isJoined = version.isJoined ? true : nil
@@ -56,7 +62,8 @@ public struct ResumeData: Sendable, Equatable, Codable {
 
     var version: ResourceVersion {
         ResourceVersion(
-            validator: validator, origin: origin, total: total, digest: digest, isJoined: isJoined ?? false,
+            validator: validator, origin: origin, mediaType: mediaType, total: total, digest: digest,
+            isJoined: isJoined ?? false,
             suggestedFileName: suggestedFileName)
     }
 
@@ -65,6 +72,7 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public func moved(to url: String) -> ResumeData {
         var moved = self
         moved.resource = Self.resource(of: url)
+        if moved.resource != resource { moved.unconfirmed = nil }
         return moved
     }
 

@@ -16,12 +16,26 @@ struct ResponseEvaluator {
     var total: Int64?
     /// The digest of the whole resource, as sent by the server earlier.
     var digest: FileDigest?
+    /// The bytes that a response for the whole resource would replace; `nil` if there are none.
+    var present: Present?
     /// The statuses whose response is an empty file.
     var emptyStatuses: Set<Int> = []
     /// The kind of credential that was sent, if the response rejects it.
     var sentCredential: SentCredential?
     /// The last segment of the URL's path. It distinguishes a compressed file from a compressed transfer.
     var pathSuffix: String
+
+    /// The facts about the bytes of the part that decide whether another version may replace them.
+    struct Present {
+        /// The media type of their version.
+        var mediaType: String?
+        /// The other version that an earlier response claimed.
+        var unconfirmed: UnconfirmedVersion?
+        /// The time of the present request, in milliseconds since 1970.
+        var requestedAt: Int64
+        /// The shortest time between two requests whose responses confirm each other, in milliseconds.
+        var confirmationDelay: Int64
+    }
 
     enum Verdict: Equatable {
         /// The body is written at `offset`. Bytes before `have` are compared, not written.
@@ -31,6 +45,9 @@ struct ResponseEvaluator {
         /// The decoded body is the whole resource. Its length is unknown until the end, and no range of it can be
         /// requested.
         case decode(BodyDecoder.Coding)
+        /// The body is not read, and the part is kept: the response claims another version and does not prove it. A
+        /// login page looks like that.
+        case unconfirmed(UnconfirmedVersion)
         /// The part is complete.
         case complete
         /// The body is not read. The part is discarded and the whole resource requested again.
@@ -54,7 +71,7 @@ struct ResponseEvaluator {
         switch head.status {
         case 206: partial(head)
         case 200, 203: whole(head)
-        case let status where askedFrom == nil && emptyStatuses.contains(status): .restart(length: 0)
+        case let status where askedFrom == nil && emptyStatuses.contains(status): replace(head, .restart(length: 0))
         case 204 where askedFrom != nil, 205 where askedFrom != nil:
             .fail(TransferError(.truncated, "the server sent a response without content (\(head.status))"))
         case 416 where askedFrom != nil: unsatisfiable(head)
@@ -64,10 +81,7 @@ struct ResponseEvaluator {
     }
 
     private func partial(_ head: ResponseHead) -> Verdict {
-        guard let askedFrom else {
-            return .askAgain(reason: "the server sent a range although the whole file was requested")
-        }
-        if let type = head.value(of: "content-type"), type.lowercased().hasPrefix("multipart/byteranges") {
+        if head.mediaType == "multipart/byteranges" {
             return .askAgain(reason: "the server sent several parts for one range")
         }
         if head.contentCoding != nil {
@@ -80,6 +94,14 @@ struct ResponseEvaluator {
         guard tags.allSatisfy({ $0 == tags.first }) else {
             return .askAgain(reason: "the server sent two validators for the range")
         }
+        let length = bounds.upperBound - bounds.lowerBound + 1
+        guard let askedFrom else {
+            // Some servers send the whole as a range to a request for the whole.
+            guard bounds.lowerBound == 0, length == range.total, head.contentLength ?? length == length else {
+                return .askAgain(reason: "the server sent a range although the whole file was requested")
+            }
+            return replace(head, .restart(length: length))
+        }
         if let total, let theirs = range.total, theirs != total {
             return .askAgain(reason: "the file's size changed from \(total) to \(theirs) bytes")
         }
@@ -90,7 +112,6 @@ struct ResponseEvaluator {
         guard bounds.lowerBound <= max(askedFrom, 0) else {
             return .askAgain(reason: "the server sent a later range than requested")
         }
-        let length = bounds.upperBound - bounds.lowerBound + 1
         if let stated = head.contentLength, stated != length {
             return .askAgain(reason: "the length of the response contradicts its range")
         }
@@ -109,7 +130,7 @@ struct ResponseEvaluator {
                 return .askAgain(reason: "the server encoded the body although identity was requested")
             }
             guard Self.isSuffix(pathSuffix, of: coding) else {
-                if let known = BodyDecoder.Coding(coding) { return .decode(known) }
+                if let known = BodyDecoder.Coding(coding) { return replace(head, .decode(known)) }
                 return .fail(
                     TransferError(
                         .invalidRequest, "the server encoded the file (\(coding)) although identity was requested"))
@@ -141,7 +162,28 @@ struct ResponseEvaluator {
                     "the server reported \(theirs) bytes, and \(total) bytes for the same entity tag"))
         }
         // The length of a known version is known even if this response omits it.
-        return .restart(length: head.contentLength ?? (isSame ? total : nil))
+        return replace(head, .restart(length: head.contentLength ?? (isSame ? total : nil)))
+    }
+
+    /// Returns the verdict by which a response for the whole resource replaces the part, if it may.
+    ///
+    /// It may if there is nothing to replace, or if the response shows its version: the version of the part by tag or
+    /// digest, or another one by a strong validator and the same media type. Otherwise a second response has to agree
+    /// with an earlier one.
+    private func replace(_ head: ResponseHead, _ verdict: Verdict) -> Verdict {
+        guard let present, !isSame(head), !isStated(head.representationDigest) else { return verdict }
+        if head.validator.ifRange != nil, head.mediaType == present.mediaType { return verdict }
+        let length: Int64? = if case .restart(let length) = verdict { length } else { nil }
+        var version = UnconfirmedVersion(head, length: length, requestedAt: present.requestedAt)
+        guard let earlier = present.unconfirmed,
+            earlier.agrees(with: version, typeOfPart: present.mediaType)
+        else { return .unconfirmed(version) }
+        let elapsed = present.requestedAt.subtractingReportingOverflow(earlier.requestedAt)
+        // The clock may have been set back.
+        guard !elapsed.overflow, elapsed.partialValue >= 0 else { return .unconfirmed(version) }
+        if elapsed.partialValue >= present.confirmationDelay { return verdict }
+        version.requestedAt = earlier.requestedAt
+        return .unconfirmed(version)
     }
 
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {

@@ -110,7 +110,9 @@ public final class DefaultRetrier: RequestInterceptor {
             return record.failures
         }
         guard failures < policy.attempts else { return .doNotRetry }
-        let own = delay(failures: failures, retryAfter: error.retryAfter)
+        var own = delay(failures: failures, retryAfter: error.retryAfter)
+        // A response that follows earlier would confirm nothing.
+        if error.code == .remoteChanged { own = max(own, request.request?.confirmationDelay ?? 0) }
         let closed = error.isOfProxy ? error.origin : Self.host(of: request.request?.url)
         let hold = closed.map { hosts.hold(of: $0) } ?? 0
         // All waiting requests are free at the same time. The jitter spreads them.

@@ -33,6 +33,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// The number of attempts so far whose bytes did not match their digest.
     public var mismatchCount: Int { downloadDelegate.mismatches.count }
 
+    /// The last warning about a server's statements on the file, such as a web page under the name of an archive; `nil`
+    /// if there is none.
+    public var doubt: String? { downloadDelegate.doubt }
+
     /// Cancels the request.
     ///
     /// - Parameter keepingBytes: whether the received bytes are kept, with resume data for them. Otherwise nothing

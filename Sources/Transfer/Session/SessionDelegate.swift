@@ -381,7 +381,8 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
 
     /// Called for a contradictory statement of a server; see ``Overrides/downloadTaskDidDoubt``.
     open func downloadTask(_ task: DownloadTask, didDoubt reason: String) {
-        closure(.downloadTaskDidDoubt, \.downloadTaskDidDoubt)?(task, reason)
+        if let closure = closure(.downloadTaskDidDoubt, \.downloadTaskDidDoubt) { return closure(task, reason) }
+        (self[task]?.delegate as? DownloadTaskDelegate)?.didDoubt(reason)
     }
 
     /// Called when the last byte is received; see ``Overrides/downloadTaskDidReceiveAll``.

@@ -33,6 +33,7 @@ public final class DownloadTask: LoopTask {
         var leavesNothing = false
         var stated: StatedDigest?
         var soleSource: String?
+        var unconfirmed: UnconfirmedVersion?
         /// The number of bytes received when the gathered bytes were last written.
         var flushedBytes: Int64 = 0
         /// The resource that resume data name, once there are some.
@@ -58,7 +59,7 @@ public final class DownloadTask: LoopTask {
         earlier = resumeData.map { CopyOnWrite($0) }
         self.unadapted = unadapted ?? request
         self.mismatches = mismatches
-        mutable = Mutex(State(stated: mismatches.stated))
+        mutable = Mutex(State(stated: mismatches.stated, unconfirmed: resumeData?.unconfirmed))
     }
 
     /// Creates a task that takes over the response of a data task.
@@ -226,6 +227,11 @@ public final class DownloadTask: LoopTask {
 
     func setSoleSource(_ url: String) { mutable.withLock { $0.soleSource = url } }
 
+    /// The other version that the last response claimed, in this attempt or in an earlier one.
+    var unconfirmed: UnconfirmedVersion? { mutable.withLock { $0.unconfirmed } }
+
+    func setUnconfirmed(_ version: UnconfirmedVersion?) { mutable.withLock { $0.unconfirmed = version } }
+
     var version: ResourceVersion { mutable.withLock { $0.version } }
 
     // MARK: From the loop
@@ -256,7 +262,7 @@ public final class DownloadTask: LoopTask {
         }
         return ResumeData(
             generation: part.generation, resource: resource, ranges: ranges,
-            version: version, mismatches: mismatches, record: record)
+            version: version, mismatches: mismatches, unconfirmed: unconfirmed, record: record)
     }
 
     /// Opens the part file that `resumeData` describe, if it is still the same; `nil` otherwise.

@@ -62,7 +62,8 @@ struct Show: DaemonCommand {
         let task = detail.status
         let map = SegmentMap(width: min(Self.mapWidth, max(16, (width ?? 80) - 20)), style: style)
         var lines = lines(
-            task, now: now, why: detail.waitingFor, limits: detail.live.flatMap { limits($0.rateLimits) },
+            task, now: now, why: detail.waitingFor, warning: detail.history.last?.warning,
+            limits: detail.live.flatMap { limits($0.rateLimits) },
             map: detail.transferredSegments.flatMap { segments in
                 task.bytesTotal.flatMap { map.line(segments, total: $0) }
             })
@@ -90,7 +91,8 @@ struct Show: DaemonCommand {
 
     /// Returns a title, then one line for each fact. Unknown facts are omitted.
     static func lines(
-        _ task: TaskStatus, now: Milliseconds, why: String? = nil, limits: String? = nil, map: String? = nil
+        _ task: TaskStatus, now: Milliseconds, why: String? = nil, warning: String? = nil, limits: String? = nil,
+        map: String? = nil
     ) -> [String] {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
@@ -110,6 +112,7 @@ struct Show: DaemonCommand {
             ("attempts", "\(task.attempts)"),
             ("not before", task.notBefore.map { Clock.local($0) }),
             ("error", task.error.map { "\($0.code): \($0.message)" }),
+            ("warning", warning),
             ("to do", why == nil ? Describe.remedy(task) : nil),
             ("checksum", task.checksum.map { $0 + (task.verified ? " (verified)" : "") }),
             ("checksum list", task.checksumURL),

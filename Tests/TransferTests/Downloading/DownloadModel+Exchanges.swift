@@ -188,7 +188,7 @@ extension DownloadModel {
     private mutating func headReceived(_ head: ResponseHead, at url: CurlURL, _ number: Int) -> HeadDisposition {
         let context = DownloadStateMachine.HeadContext(
             statedDigest: stated?.digest, hasDestinationDigest: isPlaced && settings.digest != nil,
-            wallTime: Self.wallTime)
+            wallTime: Self.wallTime + now)
         guard case .receive(let plan) = machine.headReceived(number, head, at: url, context, facts) else {
             return .discard
         }

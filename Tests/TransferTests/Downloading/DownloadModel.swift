@@ -42,6 +42,7 @@ struct ModelDigest {
 struct ModelLeftover {
     var part = PartContents()
     var file = ModelFile()
+    var unconfirmed: UnconfirmedVersion?
     var network = ModelNetwork()
     var now: Int64 = 1_000
     var generator = SeededGenerator(seed: 0)
@@ -155,6 +156,7 @@ struct DownloadModel {
         request.mirrors = settings.mirrors
         machine = DownloadStateMachine(
             DownloadStateMachine.Configuration(segments: settings.segments), sources: DownloadSources(request))
+        machine.unconfirmed = leftover.unconfirmed
         let first = machine.start()
         open(Connection(first, machine.sources.own.request))
         start(first)
@@ -212,7 +214,8 @@ struct DownloadModel {
     /// What a failed attempt leaves for the next one.
     var leftover: ModelLeftover {
         var leftover = ModelLeftover(network: network, now: now, generator: generator)
-        guard part.count > 0, error?.code != .remoteChanged, error?.code != .checksumMismatch else { return leftover }
+        guard part.count > 0, error?.code != .checksumMismatch else { return leftover }
+        leftover.unconfirmed = machine.unconfirmed
         leftover.part = PartContents(version: part.version, written: part.written)
         leftover.file = file
         return leftover
@@ -284,9 +287,8 @@ struct DownloadModel {
         switch action {
         case .none, .giveBack: break
         case .rememberSingleService(let number): machine.singleServiceRemembered(by: number, until: now + 600_000)
-        case .send(let number, let reason):
+        case .send(let number):
             guard index(of: number) != nil else { return }
-            if let reason { dropPart(number, reason) }
             report(number) { $0.start() }
         case .flush(let number, let continuation):
             guard index(of: number) != nil else { return }
@@ -315,11 +317,12 @@ struct DownloadModel {
             connections[index].transaction.restart(from: machine.sources[source].request)
         case .tick(let milliseconds): tickAt = now + milliseconds
         case .restart(let number, let reason):
-            dropPart(number, reason)
+            if let reason { dropPart(number, reason) }
+            stopTick()
             requestDelays[number] = nil
         case .finish(let number): finish(number)
         case .fail(let error):
-            if error.code != .remoteChanged { flushAll() }
+            flushAll()
             conclude(.failed(error.code), error)
         case .sequence(let actions): for action in actions { perform(action) }
         }

@@ -109,7 +109,7 @@ struct DownloadTransitionTests {
     private static func words(_ action: DownloadAction) -> String {
         switch action {
         case .none: "-"
-        case .send(_, let reason): reason == nil ? "send" : "drop, send"
+        case .send: "send"
         case .flush(_, .nextClaim): "flush:next"
         case .flush(_, .requestRest): "flush:rest"
         case .flush(_, .requestOn): "flush:on"
@@ -132,7 +132,7 @@ struct DownloadTransitionTests {
         case .interrupt: "interrupt"
         case .requestOwnURL: "go back"
         case .tick: "tick"
-        case .restart: "restart"
+        case .restart(_, let reason): reason == nil ? "prepare" : "restart"
         case .finish: "finish"
         case .fail(let error): "fail \(error.code.rawValue)"
         case .sequence(let actions): actions.map(words).joined(separator: ", ")
@@ -165,13 +165,13 @@ struct DownloadTransitionTests {
         "body ended | finish | fail truncated | finish | flush:dismiss | fail truncated | finish | fail truncated",
         "body ended short | fail truncated | fail truncated | fail truncated | flush:dismiss | fail truncated | fail truncated | fail truncated",
         "claim fulfilled | finish | flush:next | finish | flush:next | flush:next | finish | flush:next",
-        "request whole | close others, restart, send | close others, restart, send | close others, restart, send | close others, restart, send | close others, restart, send | finish | wait 500",
+        "request whole | close others, prepare, send | close others, prepare, send | close others, prepare, send | close others, prepare, send | close others, prepare, send | finish | wait 500",
         "start over | close others, restart, send | close others, restart, send | close others, restart, send | close others, restart, send | close others, restart, send | close others, restart, send | close others, restart, send",
         "unconditionally | send | send | send | send | send | finish | send",
         "confirm end | send | send | send | send | send | finish | send",
         "complete | finish | finish | finish | finish | finish | finish | finish",
-        "changed | close others, restart, send | close others, restart, send | close others, restart, send | flush:dismiss | flush:to 1 | finish | wait 500",
-        "unusable | close others, restart, send | close others, restart, send | close others, restart, send | flush:dismiss | flush:to 1 | finish | close others, restart, send",
+        "changed | close others, prepare, send | close others, prepare, send | close others, prepare, send | flush:dismiss | flush:to 1 | finish | wait 500",
+        "unusable | close others, prepare, send | close others, prepare, send | close others, prepare, send | flush:dismiss | flush:to 1 | finish | close others, prepare, send",
         "truncated | fail truncated | fail truncated | fail truncated | flush:dismiss | flush:turn | finish | fail truncated",
         "refused 503 | fail http | fail http | fail http | flush:dismiss | flush:turn | finish | wait 500",
         "refused 404 | fail http | fail http | fail http | flush:dismiss | flush:turn | finish | fail http",
@@ -343,7 +343,7 @@ struct DownloadTransitionTests {
 
     /// The columns are the phases, in their order.
     private static let expectedEvents: [String] = [
-        "end | never | fail truncated | fail truncated | close others, restart, send | flush:next | never | -",
+        "end | never | fail truncated | fail truncated | close others, prepare, send | flush:next | never | -",
         "end with error | never | fail stalled | fail stalled | fail stalled | flush:next | never | -",
         "head 200 | never | receive from 0M, drop | receive from 0M, drop | receive from 0M, drop | receive from 0M, drop | never | discard",
         "head 206 | never | receive from 8M | receive from 8M | receive from 8M | receive from 8M | never | discard",

@@ -214,16 +214,7 @@ struct MisbehavingServerRangeTests {
         bending("205 to a range") { answer, question in if question.rangesBefore < 3 { answer = noContent(205) } },
         bending("412 to a range") { answer, _ in answer = MisbehavingResponse(412) },
         bending("Accept-Ranges: none on parts") { answer, _ in answer.set("Accept-Ranges", "none") },
-        Lie("206 to who asks for no range") { question in
-            var answer = MisbehavingResponse(honest: MisbehavingServer.a, to: question)
-            if !question.asksForRange, question.number < 2 {
-                answer.status = 206
-                answer.set("Content-Range", "bytes 0-\(MisbehavingServer.size - 1)/\(MisbehavingServer.size)")
-            }
-            return answer
-        },
-        Lie("206 to all who ask for no range", versions: [MisbehavingServer.a], failures: [.remoteChanged]) {
-            question in
+        Lie("F72 206 of the whole to all who ask for no range") { question in
             var answer = MisbehavingResponse(honest: MisbehavingServer.a, to: question)
             if !question.asksForRange {
                 answer.status = 206
@@ -231,6 +222,16 @@ struct MisbehavingServerRangeTests {
             }
             return answer
         },
+        Lie("F72 206 of half to all who ask for no range", versions: [], failures: [.remoteChanged]) { question in
+            var answer = MisbehavingResponse(honest: MisbehavingServer.a, to: question)
+            if !question.asksForRange {
+                answer = answer.cut(after: MisbehavingServer.size / 2, .open)
+                answer.status = 206
+                answer.set("Content-Length", "\(MisbehavingServer.size / 2)")
+                answer.set("Content-Range", "bytes 0-\(MisbehavingServer.size / 2 - 1)/\(MisbehavingServer.size)")
+            }
+            return answer
+        }.but { $0.lives = [.fresh] },
     ]
 
     private static func noContent(_ status: Int) -> MisbehavingResponse {

@@ -103,6 +103,7 @@ struct MisbehavingServerTrial: Sendable, CustomStringConvertible {
     private func request(_ liar: MisbehavingServer) -> TransferRequest {
         var request = TransferRequest(url: liar.url(lie.path))
         request.segments = segments
+        request.confirmationDelay = 10
         return request
     }
 

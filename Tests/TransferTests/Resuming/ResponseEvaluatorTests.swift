@@ -8,7 +8,7 @@ struct ResponseEvaluatorTests {
     enum Outcome: Sendable, Equatable {
         case accept(offset: Int64, length: Int64?, total: Int64?)
         case restart(length: Int64?)
-        case complete, askAgain, decode
+        case complete, askAgain, decode, unconfirmed
         case fail(String, Int?)
     }
 
@@ -19,6 +19,7 @@ struct ResponseEvaluatorTests {
         var tag: String? = "\"v1\""
         var total: Int64? = 200
         var path = "/a.iso"
+        var type: String? = "application/zip"
         var status: Int
         var fields: [String]
         var outcome: Outcome
@@ -78,10 +79,42 @@ struct ResponseEvaluatorTests {
         Row(
             "206 whose length contradicts", 206, ["Content-Range: bytes 100-199/200", "Content-Length: 99"], .askAgain),
         Row("206 past every number", 206, ["Content-Range: bytes 0-9223372036854775807/*"], .askAgain),
-        Row("206 that was not asked for", 206, ["Content-Range: bytes 0-199/200"], .askAgain, Row.fresh),
+        Row(
+            "206 of the whole that was asked for", 206, ["Content-Range: bytes 0-199/200", "Content-Length: 200"],
+            .restart(length: 200), Row.fresh),
+        Row(
+            "206 of half to a request for the whole", 206, ["Content-Range: bytes 0-99/200"], .askAgain, Row.fresh),
+        Row(
+            "206 of the end to a request for the whole", 206, ["Content-Range: bytes 100-199/200"], .askAgain,
+            Row.fresh),
+        Row(
+            "206 of the whole, its size not told", 206, ["Content-Range: bytes 0-199/*"], .askAgain, Row.fresh),
+        Row(
+            "206 of the whole with another length", 206, ["Content-Range: bytes 0-199/200", "Content-Length: 199"],
+            .askAgain, Row.fresh),
+        Row(
+            "206 of the whole that proves nothing, with bytes here", 206, ["Content-Range: bytes 0-299/300"],
+            .unconfirmed
+        ) {
+            $0.askedFrom = nil
+        },
         // 200 responses.
-        Row("200 to a range", 200, ["Content-Length: 300", "ETag: \"v2\""], .restart(length: 300)),
-        Row("200 to a range, length not told", 200, [], .restart(length: nil)),
+        Row(
+            "200 to a range", 200, ["Content-Length: 300", "ETag: \"v2\"", "Content-Type: Application/Zip; x=y"],
+            .restart(length: 300)),
+        Row(
+            "200 to a range, a strong date", 200,
+            [
+                "Content-Type: application/zip", "Last-Modified: Wed, 01 Jan 2020 00:00:00 GMT",
+                "Date: Fri, 01 Jan 2021 00:00:00 GMT",
+            ], .restart(length: nil)),
+        Row("200 to a range, the known tag", 200, ["ETag: \"v1\""], .restart(length: 200)),
+        Row("200 to a range, nothing told", 200, [], .unconfirmed),
+        Row("200 to a range, no validator", 200, ["Content-Type: application/zip"], .unconfirmed),
+        Row("200 to a range, a weak tag", 200, ["Content-Type: application/zip", "ETag: W/\"v2\""], .unconfirmed),
+        Row("200 to a range, a page", 200, ["Content-Type: text/html", "ETag: \"v2\""], .unconfirmed),
+        Row("200 to a range, no type", 200, ["ETag: \"v2\""], .unconfirmed),
+        Row("200 to a range, neither had a type", 200, ["ETag: \"v2\""], .restart(length: nil)) { $0.type = nil },
         Row("200 afresh", 200, ["Content-Length: 7"], .restart(length: 7), Row.fresh),
         Row("203 afresh", 203, ["Content-Length: 7"], .restart(length: 7), Row.fresh),
         Row("200 with a length that is no number", 200, ["Content-Length: -7"], .fail("truncated", nil), Row.fresh),
@@ -111,7 +144,9 @@ struct ResponseEvaluatorTests {
         Row(
             "the same tag and another length", 200, ["Content-Length: 300", "ETag: \"v1\""], .fail("truncated", nil)),
         Row("the same tag and no byte", 200, ["Content-Length: 0", "ETag: \"v1\""], .fail("truncated", nil)),
-        Row("another tag and another length", 200, ["Content-Length: 300", "ETag: \"v2\""], .restart(length: 300)),
+        Row(
+            "another tag and another length", 200,
+            ["Content-Length: 300", "ETag: \"v2\"", "Content-Type: application/zip"], .restart(length: 300)),
         Row("416 without the tag", 416, ["Content-Range: bytes */100"], .askAgain) { $0.total = 100 },
         Row("416 with another tag", 416, ["Content-Range: bytes */100", "ETag: \"v2\""], .askAgain) { $0.total = 100 },
         Row("416 with another size", 416, ["Content-Range: bytes */90", "ETag: \"v1\""], .askAgain) { $0.total = nil },
@@ -190,11 +225,47 @@ struct ResponseEvaluatorTests {
         #expect(judgement.evaluate(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
     }
 
+    @Test("F71: two answers that agree, far enough apart, show another version together")
+    func agreement() {
+        let page = ["Content-Type: text/html", "Content-Length: 26"]
+        func verdict(
+            _ fields: [String], after earlier: [String], by elapsed: Int64, length: Int64? = 26
+        ) -> ResponseEvaluator.Verdict {
+            var present = ResponseEvaluator.Present(
+                mediaType: "application/zip", requestedAt: 50_000, confirmationDelay: 1_000)
+            present.unconfirmed = UnconfirmedVersion(head(200, earlier), length: length, requestedAt: 50_000 - elapsed)
+            return ResponseEvaluator(
+                askedFrom: 100, have: 100, validator: ResourceValidator(entityTag: "\"v1\""), total: 200,
+                present: present, pathSuffix: "/a"
+            ).evaluate(head(200, fields), now: 50)
+        }
+        #expect(verdict(page, after: page, by: 1_000) == .restart(length: 26))
+        // Too early, the first answer keeps its time; the clock may have been set back.
+        for (elapsed, known) in [(999, 49_001), (0, 50_000), (-1, 50_000)] as [(Int64, Int64)] {
+            let expected = UnconfirmedVersion(head(200, page), length: 26, requestedAt: known)
+            #expect(verdict(page, after: page, by: elapsed) == .unconfirmed(expected))
+        }
+        // Another answer begins anew.
+        let longer = ["Content-Type: text/html", "Content-Length: 27"]
+        let begun = UnconfirmedVersion(head(200, longer), length: 27, requestedAt: 50_000)
+        #expect(verdict(longer, after: page, by: 9_000) == .unconfirmed(begun))
+        // Bodies of unknown length agree by validator, or where they have the type of the part.
+        #expect(verdict(["ETag: W/\"2\""], after: ["ETag: W/\"2\""], by: 9_000, length: nil) == .restart(length: nil))
+        let archive = ["Content-Type: application/zip"]
+        #expect(verdict(archive, after: archive, by: 9_000, length: nil) == .restart(length: nil))
+        let chunked = ["Content-Type: text/html"]
+        #expect(
+            verdict(chunked, after: chunked, by: 9_000, length: nil)
+                == .unconfirmed(UnconfirmedVersion(head(200, chunked), length: nil, requestedAt: 50_000)))
+    }
+
     @Test("one row for each answer", arguments: rows)
     func table(row: Row) {
         let judgement = ResponseEvaluator(
             askedFrom: row.askedFrom, have: row.have,
             validator: row.have > 0 ? ResourceValidator(entityTag: row.tag) : nil, total: row.total,
+            present: row.have > 0
+                ? ResponseEvaluator.Present(mediaType: row.type, requestedAt: 0, confirmationDelay: 1_000) : nil,
             pathSuffix: row.path)
         let outcome: Outcome =
             switch judgement.evaluate(head(row.status, row.fields), now: 0) {
@@ -202,6 +273,7 @@ struct ResponseEvaluatorTests {
             case .restart(let length): .restart(length: length)
             case .complete: .complete
             case .decode: .decode
+            case .unconfirmed: .unconfirmed
             case .askAgain, .askUnconditionally, .confirmEnd: .askAgain
             case .fail(let error): .fail(error.code.rawValue, error.httpStatus)
             }

@@ -1,4 +1,5 @@
 import Curl
+import HTTPTypes
 
 /// The actions of the state machine.
 extension DownloadRun {
@@ -6,7 +7,7 @@ extension DownloadRun {
         if isEnded { return }
         switch action {
         case .none: break
-        case .send(let number, let reason): send(number, startingOver: reason)
+        case .send(let number): connection(number)?.transaction.start()
         case .flush(let number, let continuation):
             guard let connection = connection(number), flush(connection) else { return }
             perform(machine.flushed(number, continuation, facts()))
@@ -58,19 +59,14 @@ extension DownloadRun {
         case .tick(let milliseconds): startTicking(milliseconds)
         case .restart(let number, let reason):
             guard let connection = connection(number) else { return }
-            dropPart(for: connection, reason)
+            if let reason { dropPart(for: connection, reason) }
+            timers.stopTick(core)
             timers.stopRequestDelay(number, core)
             connection.transaction.isQuiet = false
         case .finish(let number): finish(number)
         case .fail(let error): fail(error)
         case .sequence(let actions): for action in actions { perform(action) }
         }
-    }
-
-    private func send(_ number: Int, startingOver reason: String?) {
-        guard let connection = connection(number) else { return }
-        if let reason { dropPart(for: connection, reason) }
-        connection.transaction.start()
     }
 
     /// Drops the part: the body that `connection` brings is the first of it.
@@ -173,6 +169,7 @@ extension DownloadRun {
             if !task.mismatches.isEmpty, let source = machine[number]?.source {
                 task.setSoleSource(machine.sources[source].request.url)
             }
+            warnOfPage(named: destination.name, at: machine[number]?.source ?? 0)
             end()
             task.progress.setTotal(size)
             DownloadCompletion(task).publish(part, size: size, destination: destination, file.verification())
@@ -181,11 +178,19 @@ extension DownloadRun {
         }
     }
 
+    /// Warns of a file that the server called a web page, where its name or the request's `Accept` says otherwise.
+    private func warnOfPage(named name: String, at source: Int) {
+        let request = machine.sources[source].request
+        let names = [name, SafeFileName.make(fromURL: request.url)]
+        let warning = MediaTypeDoubt.warning(
+            file.version.mediaType, names: names, accept: request.headerFields[.accept])
+        if let warning { session.callbacks.downloadTask(task, didDoubt: warning) }
+    }
+
     private func fail(_ error: TransferError) {
         // Bytes in memory may spare fetching them again; whether the disk takes them does not matter any more.
-        if error.code != .remoteChanged { for connection in connections { try? connection.writer.flush() } }
-        let part = error.code == .remoteChanged ? nil : file.part
-        let (version, writer) = (file.version, file.busyWriter)
+        for connection in connections { try? connection.writer.flush() }
+        let (part, version, writer) = (file.part, file.version, file.busyWriter)
         end()
         DownloadCompletion(task).fail(error, part: part, version: version, after: writer)
     }

@@ -53,10 +53,10 @@ extension DownloadRun: TransactionClient {
         }
         let context = DownloadStateMachine.HeadContext(
             statedDigest: task.stated?.digest, hasDestinationDigest: destination?.digest != nil,
-            sentCredential: transaction.sentCredential(for: head), wallTime: Int64(time(nil)))
-        guard case .receive(let plan) = machine.headReceived(connection.number, head, at: url, context, facts()) else {
-            return .discard
-        }
+            sentCredential: transaction.sentCredential(for: head), wallTime: Self.wallTime())
+        let action = machine.headReceived(connection.number, head, at: url, context, facts())
+        task.setUnconfirmed(machine.unconfirmed)
+        guard case .receive(let plan) = action else { return .discard }
         if plan.keepsFront {
             // The run of the previous response would bring the bytes behind the gap back when it ends.
             connection.writer.drop()
@@ -75,6 +75,13 @@ extension DownloadRun: TransactionClient {
         }
         perform(machine.bodyBegan(connection.number, plan, head, at: url, facts()))
         return .receive
+    }
+
+    /// Returns the time in milliseconds since 1970.
+    private static func wallTime() -> Int64 {
+        var time = timespec()
+        _ = clock_gettime(CLOCK_REALTIME, &time)  // fails only for an unknown clock
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 
     private func beginShare(

@@ -35,8 +35,10 @@ final class DownloadRun: FileRun {
             DownloadStateMachine.Configuration(
                 segments: task.originalRequest.segments, hasMismatch: !task.mismatches.isEmpty,
                 leavesFailingSource: task.originalRequest.leavesFailingSource, isRepeatable: task.isRepeatable,
-                emptyStatuses: task.originalRequest.emptyResponseCodes),
+                emptyStatuses: task.originalRequest.emptyResponseCodes,
+                confirmationDelay: task.originalRequest.confirmationDelay),
             sources: DownloadSources(task.originalRequest, wrong: task.mismatches.wrong))
+        machine.unconfirmed = task.unconfirmed
         self.file.run = self
     }
 

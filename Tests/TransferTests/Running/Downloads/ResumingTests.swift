@@ -21,8 +21,9 @@ struct ResumingTests {
     private func download(
         _ url: String, _ resumeData: ResumeData? = nil, target: DownloadTarget? = nil
     ) async -> DownloadRequest.Response {
-        await manager.download(TransferRequest(url: url), to: target ?? place.target(), resumingWith: resumeData)
-            .outcome
+        var request = TransferRequest(url: url)
+        request.confirmationDelay = 0
+        return await manager.download(request, to: target ?? place.target(), resumingWith: resumeData).outcome
     }
 
     /// Returns a server and the resume data of a download of `resource` that was cut after `after` bytes; the server
@@ -104,7 +105,10 @@ struct ResumingTests {
     func ignoresRanges() async throws {
         let resource = Resource(size: 600_000)
         let (server, resumeData) = try await interrupted(resource, after: 400_000, then: [.chunked(resource)])
-        let file = try await download(server.url("/f"), resumeData).result.get()
+        // The response has neither validator nor length: a second one has to agree.
+        let first = await download(server.url("/f"), resumeData)
+        #expect(first.result.error?.code == .remoteChanged && first.resumeData?.ranges == resumeData.ranges)
+        let file = try await download(server.url("/f"), first.resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
     }
 
@@ -141,7 +145,11 @@ struct ResumingTests {
     func overlapTooShort() async throws {
         let resource = bare(500_000, seed: 1)
         let (server, resumeData) = try await interrupted(resource, after: 50_000, then: [.serve(resource)])
-        let file = try await download(server.url("/f"), resumeData).result.get()
+        // The whole replaces the part once a second response agrees with the first.
+        let first = await download(server.url("/f"), resumeData)
+        #expect(first.result.error?.code == .remoteChanged)
+        #expect(first.resumeData?.ranges == resumeData.ranges)
+        let file = try await download(server.url("/f"), first.resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(server.requests()[1].header("range") == nil)
     }
@@ -212,6 +220,46 @@ struct ResumingTests {
         #expect(restarts.all.count == 1)
     }
 
+    private static let page = ScriptedAnswer.status(
+        200, headers: ["Content-Type: text/html"], body: "<html>log in</html>")
+
+    @Test(
+        "F71: a page in the place of the rest or of the whole keeps the part, whatever came before it",
+        arguments: [
+            [page], [.status(412), page], [.status(416), page], [.status(206), page], [.status(400), page],
+            [.status(206, headers: ["Content-Range: bytes 0-0/1", "Content-Type: text/html"], body: "x")],
+            [.status(200, headers: ["Content-Type: text/html", "Content-Encoding: gzip"], body: "x")],
+            [.status(200, headers: ["Content-Type: text/html", "ETag: \"page\""], body: "x")],
+            [.status(200, headers: ["Content-Range: bytes 0-0/1", "Content-Type: text/html"], body: "x"), page],
+        ])
+    func pages(answers: [ScriptedAnswer]) async throws {
+        let resource = Resource(size: 1000)
+        // A server repeats its last answer.
+        let (server, resumeData) = try await interrupted(resource, after: 700, then: answers)
+        let outcome = await download(server.url("/f"), resumeData)
+        #expect(outcome.result.error?.code == .remoteChanged)
+        #expect(outcome.resumeData?.ranges == resumeData.ranges && restarts.all.isEmpty)
+        let honest = try ScriptedServer(["/f": [.serve(resource)]])
+        let kept = try #require(outcome.resumeData).moved(to: honest.url("/f"))
+        let file = try await download(honest.url("/f"), kept).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("F71: pages that alternate with the file never replace it, however many come")
+    func alternatingPages() async throws {
+        let resource = Resource(size: 1_000)
+        var answers: [ScriptedAnswer] = []
+        for _ in 0..<4 { answers += [Self.page, .serveThenCut(resource, after: 50)] }
+        var (server, resumeData) = try await interrupted(resource, after: 500, then: answers + [.serve(resource)])
+        for _ in 0..<8 {
+            let outcome = await download(server.url("/f"), resumeData)
+            resumeData = try #require(outcome.resumeData)
+        }
+        #expect(resumeData.ranges.count == 700 && restarts.all.isEmpty)
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
     @Test("a server that never stops lying is given up, and nothing gets the name")
     func endlessLies() async throws {
         let lie = ScriptedAnswer.status(206, headers: ["Content-Range: bytes 5-9/10"], body: "xxxxx")
@@ -230,10 +278,18 @@ struct ResumingTests {
         var there = resource
         if !isSame { there.entityTag = nil }
         let server = try ScriptedServer(["/f": [.serve(there)]])
-        let file = try await download(server.url("/f"), resumeData.moved(to: server.url("/f"))).result.get()
+        resumeData = resumeData.moved(to: server.url("/f"))
+        if !isSame {
+            // The whole, which is requested in the end, has no validator: a second response has to agree.
+            let first = await download(server.url("/f"), resumeData)
+            #expect(first.result.error?.code == .remoteChanged)
+            resumeData = try #require(first.resumeData)
+        }
+        let file = try await download(server.url("/f"), resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
         let asked = server.requests().map { $0.header("range") }
-        #expect(asked == (isSame ? ["bytes=137856-", "bytes=700000-"] : ["bytes=137856-", nil]))
+        let once = isSame ? ["bytes=137856-", "bytes=700000-"] : ["bytes=137856-", nil]
+        #expect(asked == (isSame ? once : once + once))
     }
 
     @Test("a part whose body goes on past its range is not believed")

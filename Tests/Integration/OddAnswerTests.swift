@@ -1,0 +1,114 @@
+import ControlProtocol
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Answers of servers that are odd and real: pages in the place of files, ranges that nobody asked for, codings that
+/// are none, and names in many forms.
+@Suite("Odd answers", .serialized, .timeLimit(.minutes(4)))
+struct OddAnswerTests {
+    private static let image = Resource(size: 3 * mebibyte, seed: 71)
+    private static let typed = ["Content-Type: application/x-iso9660-image"]
+    private static let login = "<html>please log in</html>"
+    private static let page = MisbehavingResponse(200, ["Content-Type: text/html"], text: login)
+
+    /// Returns the honest answer to a request for the image, cut in the middle where it is the first one.
+    private static func honest(_ question: MisbehavingServer.Question, isCut: Bool) -> MisbehavingResponse {
+        let answer = MisbehavingResponse(honest: image, to: question, fields: typed)
+        return isCut ? answer.cut(after: image.size / 2) : answer
+    }
+
+    private func detail(_ id: TaskID, of daemon: DaemonProcess) throws -> TaskDetail {
+        try daemon.call(.taskGet, TaskGetParameters(id: id))
+    }
+
+    // MARK: Pages in the place of files
+
+    @Test("F71: a login page in the place of the rest costs one attempt and no byte", arguments: [false, true])
+    func loginPage(isRedirected: Bool) async throws {
+        let server = try MisbehavingServer { question in
+            if question.path == "/login" { return Self.page }
+            guard question.number == 1 else { return Self.honest(question, isCut: question.number == 0) }
+            guard isRedirected else { return Self.page }
+            let port = question.request.header("host")?.split(separator: ":").last ?? ""
+            return MisbehavingResponse(302, ["Location: http://localhost:\(port)/login"])
+        }
+        defer { server.stop() }
+        let daemon = try await DaemonProcess.started("retry: {attempts: 5, base-delay: 300ms, max-delay: 1s}\n")
+        let id = try await daemon.add("--connections", "1", server.url("/big.iso"))
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(Self.image.difference(fromFileAt: daemon.path("big.iso")) == nil)
+        let task = try detail(id, of: daemon)
+        #expect(task.status.bytesFetched < Self.image.size + 100_000)
+        let failure = try #require(task.history.compactMap(\.error).last { $0.code == .remoteChanged })
+        #expect(failure.message.contains("200, text/html, 26 bytes"), "\(failure.message)")
+        #expect(task.history.last?.warning == nil)
+        daemon.expectTidy()
+    }
+
+    @Test("F71: a second page that agrees with the first replaces the part, also after a kill, and show warns of it")
+    func agreeingPages() async throws {
+        let server = try MisbehavingServer { question in
+            question.number == 0 ? Self.honest(question, isCut: true) : Self.page
+        }
+        defer { server.stop() }
+        let daemon = try await DaemonProcess.started("retry: {attempts: 9, base-delay: 1s, max-delay: 2s}\n")
+        let id = try await daemon.add("--connections", "1", server.url("/big.iso"))
+        try await daemon.state(of: id, "to have had the page") { $0.error?.code == .remoteChanged }
+        #expect(try daemon.task(id).bytesDone == Self.image.size / 2)
+        try await daemon.kill()
+        try await daemon.start()
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(try text(of: daemon.path("big.iso")) == Self.login)
+        let shown = try await daemon.dlctl("show", "\(id)")
+        #expect(shown.output.contains("the server sent a web page (text/html) for big.iso"), "\(shown.output)")
+        daemon.expectTidy()
+    }
+
+    @Test("F71: a page under the name of an archive is kept on a fresh task, with a warning in show and the log")
+    func freshPage() async throws {
+        let server = try MisbehavingServer { _ in Self.page }
+        defer { server.stop() }
+        let daemon = try await DaemonProcess.started()
+        let named = try await daemon.add(server.url("/a.tar.gz"))
+        let accepting = try await daemon.add("--header", "Accept: image/*", server.url("/b"))
+        let wanted = try await daemon.add(server.url("/c.html"))
+        for id in [named, accepting, wanted] { #expect(try await daemon.settled(id).state == .completed) }
+        #expect(try detail(named, of: daemon).history.last?.warning?.contains("for a.tar.gz") == true)
+        #expect(try detail(accepting, of: daemon).history.last?.warning?.contains("accepts image/*") == true)
+        #expect(try detail(wanted, of: daemon).history.last?.warning == nil)
+        #expect(daemon.log.contains("task \(named) completed: a.tar.gz, 26 B in"), "\(daemon.log.suffix(2000))")
+        #expect(daemon.log.contains("; warning: the server sent a web page (text/html) for a.tar.gz"))
+        daemon.expectTidy()
+    }
+
+    // MARK: Ranges
+
+    @Test("F72: a 206 of the whole file to a request without Range is the file")
+    func wholeAsPart() async throws {
+        let server = try MisbehavingServer { question in
+            var answer = Self.honest(question, isCut: false)
+            guard !question.asksForRange else { return answer }
+            answer.status = 206
+            let size = Self.image.size
+            answer.set("Content-Range", "bytes 0-\(size - 1)/\(size)")
+            if question.path == "/half.iso" {
+                answer = answer.cut(after: size / 2, .open)
+                answer.set("Content-Length", "\(size / 2)")
+                answer.set("Content-Range", "bytes 0-\(size / 2 - 1)/\(size)")
+            }
+            return answer
+        }
+        defer { server.stop() }
+        let daemon = try await DaemonProcess.started()
+        let whole = try await daemon.add(server.url("/whole.iso"))
+        #expect(try await daemon.settled(whole).state == .completed)
+        #expect(Self.image.difference(fromFileAt: daemon.path("whole.iso")) == nil)
+        #expect(server.requests.count == 1)
+        let half = try await daemon.settled(try await daemon.add(server.url("/half.iso")))
+        #expect(half.state == .failed && half.error?.code == .remoteChanged)
+        daemon.expectTidy()
+    }
+}
