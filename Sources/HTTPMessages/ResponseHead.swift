@@ -196,12 +196,18 @@ public struct ResponseHead: Sendable {
     /// large, and the end of the body would be unknown.
     package var hasInvalidContentLength: Bool { contentLength == nil && value(of: "content-length") != nil }
 
-    /// The content coding; `nil` for none or `identity` (RFC 9110, section 8.4).
+    /// The content codings in the order of their application, in lower case, as in `gzip, br`; `nil` for none or
+    /// `identity` (RFC 9110, section 8.4).
     public var contentCoding: String? {
-        guard let coding = value(of: "content-encoding")?.lowercased(), !coding.isEmpty, coding != "identity" else {
-            return nil
-        }
-        return coding
+        let codings = contentCodings
+        return codings.isEmpty ? nil : codings.joined(separator: ", ")
+    }
+
+    /// The content codings in the order of their application, in lower case, without `identity`.
+    package var contentCodings: [String] {
+        values(of: "content-encoding").flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
+            .map { String(decoding: FieldText.trimmed($0), as: UTF8.self).lowercased() }
+            .filter { !$0.isEmpty && $0 != "identity" }
     }
 
     /// The body's media type in lower case, without its parameters (RFC 9110, section 8.3.1); `nil` if it is missing or

@@ -152,6 +152,12 @@ struct ResponseHeadTests {
         #expect(head(200, ["Content-Encoding: GZIP"]).contentCoding == "gzip")
         #expect(head(200, ["Content-Encoding: identity"]).contentCoding == nil)
         #expect(head(200).contentCoding == nil)
+        #expect(head(200, ["Content-Encoding: identity, identity"]).contentCoding == nil)
+        #expect(
+            head(200, ["Content-Encoding: GZip ,, identity", "Content-Encoding: br"]).contentCodings == ["gzip", "br"])
+        #expect(head(200, ["Content-Type: Text/HTML ; charset=x"]).mediaType == "text/html")
+        #expect(head(200, ["Content-Type:"]).mediaType == nil && head(200).mediaType == nil)
+        #expect(head(200, ["Content-Type: \(String(repeating: "a", count: 256))"]).mediaType == nil)
     }
 
     @Test("a status line may have several spaces between its words")

@@ -111,4 +111,58 @@ struct OddAnswerTests {
         #expect(half.state == .failed && half.error?.code == .remoteChanged)
         daemon.expectTidy()
     }
+
+    // MARK: Codings
+
+    @Test("F73: words that name no coding, and the file's own format, leave the bytes as they are")
+    func codings() async throws {
+        let cases = [
+            ("/a.bin", "none"), ("/b.bin", "UTF-8"), ("/c.bin", "gzip, aws-chunked"), ("/d.zip", "zip"),
+            ("/e.xz", "xz"), ("/f.Z", "x-compress"), ("/g.bz2", "bzip2"), ("/h.bin", "binary"),
+            ("/i.bin", "identity, identity"), ("/j.tgz", "gzip"), ("/k.js", "br"),
+        ]
+        let server = try MisbehavingServer { question in
+            let coding = cases.first { $0.0 == question.path }?.1 ?? ""
+            let answer = MisbehavingResponse(
+                honest: Self.image, to: question, fields: ["Content-Encoding: \(coding)"])
+            // Ranges go on.
+            return question.asksForRange ? answer : answer.cut(after: Self.image.size / 2)
+        }
+        defer { server.stop() }
+        let daemon = try await DaemonProcess.started()
+        for (path, coding) in cases {
+            let id = try await daemon.add("--connections", "1", server.url(path))
+            let task = try await daemon.settled(id)
+            #expect(task.state == .completed, "\(coding): \(String(describing: task.error))")
+            #expect(Self.image.difference(fromFileAt: daemon.path(String(path.dropFirst()))) == nil, "\(coding)")
+            #expect(task.bytesFetched == Self.image.size, "\(coding)")
+            let warning = try detail(id, of: daemon).history.last?.warning
+            #expect((warning != nil) == (coding == "br"), "\(coding): \(warning ?? "")")
+        }
+        daemon.expectTidy()
+    }
+
+    @Test("F73: an archive that is compressed once more on its way fits its checksum after it is decoded")
+    func compressedTwice() async throws {
+        let place = try TemporaryDirectory()
+        let plain = place.file("a.tgz")
+        try Self.image.write(to: plain)
+        let packed = try await run(["sh", "-c", "gzip -1 -c \(plain) > \(plain).gz && sha256sum < \(plain)"])
+        let digest = try #require(packed.output.split(separator: " ").first.map(String.init))
+        let sent = try Array(Data(contentsOf: URL(filePath: "\(plain).gz")))
+        let server = try MisbehavingServer { _ in
+            var answer = MisbehavingResponse(200, ["Content-Encoding: gzip"])
+            answer.set("Content-Length", "\(sent.count)")
+            answer.body = [.bytes(sent)]
+            return answer
+        }
+        defer { server.stop() }
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add("--checksum", "sha256:\(digest)", server.url("/a.tgz"))
+        let task = try await daemon.settled(id)
+        #expect(task.state == .completed && task.verified, "\(String(describing: task.error))")
+        #expect(Self.image.difference(fromFileAt: daemon.path("a.tgz")) == nil)
+        #expect(task.bytesDone == Self.image.size && server.requests.count == 1)
+        daemon.expectTidy()
+    }
 }

@@ -1,7 +1,7 @@
 import CZlib
 import Glibc
 
-/// A streaming decoder for one content coding (RFC 9110, section 8.4.1). It detects whether the body was complete.
+/// A streaming decoder for content codings (RFC 9110, section 8.4.1). It detects whether the body was complete.
 final class BodyDecoder {
     /// The content codings that the decoder supports.
     enum Coding: Sendable {
@@ -14,6 +14,62 @@ final class BodyDecoder {
             case "deflate": self = .deflate
             default: return nil
             }
+        }
+    }
+
+    /// Decoded bytes for each received byte; more is an attack.
+    private static let largestExpansion: Int64 = 200
+    /// Decoded bytes up to which any expansion is accepted.
+    private static let smallestExpanded: Int64 = 64 << 20
+
+    /// Returns the largest number of bytes to which so many received ones may decode.
+    static func largestSize(of received: Int64) -> Int64 {
+        let (product, isBeyond) = received.multipliedReportingOverflow(by: largestExpansion)
+        return max(smallestExpanded, isBeyond ? .max : product)
+    }
+
+    /// The maximum number of codings of a body that are undone.
+    private static let mostCodings = 4
+
+    /// The suffixes of files whose own format a coding is. Servers often label such a file with the coding; its bytes
+    /// are then the file itself.
+    private static let suffixes: [String: [String]] = [
+        "gzip": [".gz", ".tgz", ".gzip", ".svgz"], "x-gzip": [".gz", ".tgz", ".gzip", ".svgz"],
+        "deflate": [".zz", ".zlib"], "br": [".br"], "zstd": [".zst", ".tzst"], "compress": [".z", ".taz"],
+        "x-compress": [".z", ".taz"],
+    ]
+
+    /// Returns the codings of a body that have to be undone to get the file, the outermost first.
+    ///
+    /// They end at the first one that is unknown: servers also send words here that name no coding, such as `UTF-8` and
+    /// `aws-chunked`. The coding that was applied first is not undone if it is the format of the file.
+    ///
+    /// - Parameters:
+    ///   - codings: the names in the order of application, in lower case.
+    ///   - names: names or paths of the file; none where any format is possible.
+    static func undone(_ codings: [String], ofFile names: [String]) -> [Coding] {
+        var undone: [Coding] = []
+        for (index, name) in codings.enumerated().reversed() {
+            guard undone.count < mostCodings, let coding = Coding(name), index > 0 || !isFormat(name, ofFile: names)
+            else { break }
+            undone.append(coding)
+        }
+        return undone
+    }
+
+    /// Returns the coding, registered with IANA, that a file still has because this type cannot undo it.
+    static func kept(_ codings: [String], ofFile names: [String]) -> String? {
+        guard let last = codings.last, Coding(last) == nil, suffixes[last] != nil,
+            codings.count > 1 || !isFormat(last, ofFile: names)
+        else { return nil }
+        return last
+    }
+
+    private static func isFormat(_ coding: String, ofFile names: [String]) -> Bool {
+        let suffixes = suffixes[coding] ?? []
+        return names.contains { name in
+            let name = name.lowercased()
+            return suffixes.contains { name.hasSuffix($0) }
         }
     }
 
@@ -31,9 +87,19 @@ final class BodyDecoder {
     private let stream: UnsafeMutablePointer<z_stream>
     private let piece: UnsafeMutableRawBufferPointer
     private var phase = Phase.unbegun
+    /// The decoder of the next coding.
+    private let next: BodyDecoder?
 
-    init(_ coding: Coding) {
+    /// - Parameter codings: the codings, the outermost first.
+    /// - Returns: `nil` if there are none.
+    convenience init?(_ codings: some Collection<Coding>) {
+        guard let first = codings.first else { return nil }
+        self.init(first, followedBy: BodyDecoder(codings.dropFirst()))
+    }
+
+    private init(_ coding: Coding, followedBy next: BodyDecoder?) {
         self.coding = coding
+        self.next = next
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
         piece = .allocate(byteCount: Self.pieceLength, alignment: 16)
@@ -54,6 +120,13 @@ final class BodyDecoder {
     func decode(
         _ bytes: UnsafeRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws(TransferError) -> Void
+    ) throws(TransferError) {
+        guard let next else { return try undo(bytes, take) }
+        try undo(bytes) { (piece: UnsafeRawBufferPointer) throws(TransferError) in try next.decode(piece, take) }
+    }
+
+    private func undo(
+        _ bytes: UnsafeRawBufferPointer, _ take: (UnsafeRawBufferPointer) throws(TransferError) -> Void
     ) throws(TransferError) {
         guard let first = bytes.first, let start = bytes.baseAddress else { return }
         if phase == .unbegun { try begin(first) }
@@ -96,7 +169,7 @@ final class BodyDecoder {
 
     /// Returns the error of a body that ended too early; `nil` if the body is complete. Call after the last byte.
     func failureAtEnd() -> TransferError? {
-        phase == .decoding ? Self.failure("it ends too early") : nil
+        phase == .decoding ? Self.failure("it ends too early") : next?.failureAtEnd()
     }
 
     private static func failure(_ reason: String) -> TransferError {

@@ -121,8 +121,8 @@ struct BodyPlan {
     var keepsFront = false
     /// Whether other connections fetch the file too.
     var isShare = false
-    /// The coding that is undone on the way to the file.
-    var coding: BodyDecoder.Coding?
+    /// The codings that are undone on the way to the file, the outermost first.
+    var codings: [BodyDecoder.Coding] = []
 }
 
 /// The decision on bytes of a body.

@@ -80,11 +80,11 @@ extension DownloadStateMachine {
             plan.startsOver = connection.reasonForWhole ?? "the server sent the whole file"
             partDropped(by: number)
             return .receive(plan)
-        case .decode(let coding):
+        case .decode(let codings):
             var plan = BodyPlan(offset: 0, claimed: claim(head, resource, nil))
             plan.claimed.isDecoded = true
             plan.startsOver = "the server sent the whole file with a content coding"
-            plan.coding = coding
+            plan.codings = codings
             partDropped(by: number)
             return .receive(plan)
         case .unconfirmed(let version):

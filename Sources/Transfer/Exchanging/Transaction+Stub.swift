@@ -42,8 +42,10 @@ final class StubbedExchange {
         rest = response.body[...]
         failure = response.failure
         if plan.request.method == .head || [204, 304].contains(response.head.status) { rest = [] } else { frame() }
-        guard plan.contribution.decodes, let coding = response.head.contentCoding else { return }
-        if let coding = BodyDecoder.Coding(coding) { decode(coding) }
+        guard plan.contribution.decodes else { return }
+        if let decoder = BodyDecoder(BodyDecoder.undone(response.head.contentCodings, ofFile: [])) {
+            decode(by: decoder)
+        }
     }
 
     private func frame() {
@@ -53,8 +55,7 @@ final class StubbedExchange {
         failure = TransferError(.truncated, "the connection was closed before the end of the body")
     }
 
-    private func decode(_ coding: BodyDecoder.Coding) {
-        let decoder = BodyDecoder(coding)
+    private func decode(by decoder: BodyDecoder) {
         var decoded: [UInt8] = []
         do throws(TransferError) {
             let result = rest.withUnsafeBytes { bytes in

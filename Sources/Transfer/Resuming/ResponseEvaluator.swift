@@ -22,7 +22,7 @@ struct ResponseEvaluator {
     var emptyStatuses: Set<Int> = []
     /// The kind of credential that was sent, if the response rejects it.
     var sentCredential: SentCredential?
-    /// The last segment of the URL's path. It distinguishes a compressed file from a compressed transfer.
+    /// The path of the URL. It distinguishes a compressed file from a compressed transfer.
     var pathSuffix: String
 
     /// The facts about the bytes of the part that decide whether another version may replace them.
@@ -44,7 +44,7 @@ struct ResponseEvaluator {
         case restart(length: Int64?)
         /// The decoded body is the whole resource. Its length is unknown until the end, and no range of it can be
         /// requested.
-        case decode(BodyDecoder.Coding)
+        case decode([BodyDecoder.Coding])
         /// The body is not read, and the part is kept: the response claims another version and does not prove it. A
         /// login page looks like that.
         case unconfirmed(UnconfirmedVersion)
@@ -84,7 +84,7 @@ struct ResponseEvaluator {
         if head.mediaType == "multipart/byteranges" {
             return .askAgain(reason: "the server sent several parts for one range")
         }
-        if head.contentCoding != nil {
+        if !codings(of: head).isEmpty {
             return .askAgain(reason: "the server compressed a range although that was not requested")
         }
         guard let range = Self.range(of: head), let bounds = range.bounds else {
@@ -125,16 +125,12 @@ struct ResponseEvaluator {
     }
 
     private func whole(_ head: ResponseHead) -> Verdict {
-        if let coding = head.contentCoding {
-            if askedFrom != nil {
+        let codings = codings(of: head)
+        if !codings.isEmpty {
+            guard askedFrom == nil else {
                 return .askAgain(reason: "the server encoded the body although identity was requested")
             }
-            guard Self.isSuffix(pathSuffix, of: coding) else {
-                if let known = BodyDecoder.Coding(coding) { return replace(head, .decode(known)) }
-                return .fail(
-                    TransferError(
-                        .invalidRequest, "the server encoded the file (\(coding)) although identity was requested"))
-            }
+            return replace(head, .decode(codings))
         }
         if head.value(of: "content-range") != nil {
             // Some servers send 200 instead of 206. The response is treated as a 206 only if all numbers match.
@@ -225,7 +221,7 @@ struct ResponseEvaluator {
         let theirs =
             head.status == 206
             ? Self.range(of: head)?.total : head.contentLength
-        if let total, let theirs, theirs != total, head.contentCoding == nil {
+        if let total, let theirs, theirs != total, codings(of: head).isEmpty {
             return "the file's size changed from \(total) to \(theirs) bytes"
         }
         return nil
@@ -276,14 +272,11 @@ struct ResponseEvaluator {
         }
     }
 
-    /// Returns whether the path's suffix matches the coding. Servers often label a compressed file with its coding; the
-    /// bytes are then the file itself.
-    private static func isSuffix(_ path: String, of coding: String) -> Bool {
-        let suffixes: [String: [String]] = [
-            "gzip": [".gz", ".tgz", ".gzip"], "x-gzip": [".gz", ".tgz", ".gzip"], "br": [".br"],
-            "zstd": [".zst"], "compress": [".z"], "deflate": [".zz"],
-        ]
-        return suffixes[coding]?.contains { path.lowercased().hasSuffix($0) } ?? false
+    /// Returns the codings of a response that have to be undone.
+    private func codings(of head: ResponseHead) -> [BodyDecoder.Coding] {
+        let codings = head.contentCodings
+        if codings.isEmpty { return [] }
+        return BodyDecoder.undone(codings, ofFile: [pathSuffix, head.suggestedFileName ?? ""])
     }
 }
 

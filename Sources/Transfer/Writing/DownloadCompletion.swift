@@ -20,12 +20,15 @@ struct DownloadCompletion: Sendable {
             try destination.check(size: size)
         } catch {
             verification?.abandon()
-            return resources.disk(of: part).threads.perform { refuse(part, size, nil, error) }
+            var destination = destination
+            // No piece of it counts.
+            destination.pieces = nil
+            return resources.digestThreads.perform { [destination] in decode(part, size, destination, orFail: error) }
         }
         if let verification {
             verification.finish(size: size) { error in
                 guard let error else { return publish(part, size, destination, isVerified: true) }
-                refuse(part, size, destination.pieces, error)
+                decode(part, size, destination, orFail: error)
             }
         } else if let pieces = destination.pieces {
             resources.digestThreads.perform {
@@ -61,6 +64,36 @@ struct DownloadCompletion: Sendable {
             }
         }
         resources.disk(of: part).publish(item, isUrgent: resources.isIdle)
+    }
+
+    /// Publishes the bytes to which those of a wrong part decode, if the server said that they are coded and the decoded
+    /// bytes have the required digest. Blocks.
+    private func decode(
+        _ part: PartFile, _ size: Int64, _ destination: FileDestination, orFail error: TransferError
+    ) {
+        // The bytes of the part are as they came: under a digest no coding is undone on the way to the file.
+        let codings = BodyDecoder.undone(task.response?.contentCodings ?? [], ofFile: [])
+        guard error.code == .checksumMismatch, let digest = destination.digest, !codings.isEmpty else {
+            return refuse(part, size, destination.pieces, error)
+        }
+        let limit = min(task.originalRequest.maximumBodySize ?? .max, BodyDecoder.largestSize(of: size))
+        for count in 1...codings.count {
+            do throws(TransferError) {
+                guard let length = try part.lengthOfDecoded(codings.prefix(count), size, digest, limit: limit) else {
+                    continue
+                }
+                try destination.check(size: length)
+                if let share = task.target?.share { _ = try share.grow(to: length, ahead: 0) }
+                let decoded = try part.decoded(codings.prefix(count), size, owner: task.target?.owner ?? "")
+                task.progress.setTotal(length)
+                task.progress.setCompleted(length)
+                return publish(decoded, length, destination, isVerified: true)
+            } catch {
+                // Bytes that cannot be decoded are not those of the digest.
+                if error.code != .truncated, error.code != .tooLarge { return keep(part, ranges: part.durable, error) }
+            }
+        }
+        refuse(part, size, destination.pieces, error)
     }
 
     /// Handles a failed verification. Pieces with correct digests are kept. Blocks.

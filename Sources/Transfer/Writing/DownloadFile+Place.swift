@@ -26,7 +26,8 @@ extension DownloadFile {
         if case .overwrite = destination.conflict, target.directory.isDirectory(destination.name) {
             throw TransferError(.nameConflict, "\(target.directory.path(of: destination.name)) is a directory")
         }
-        if let total { try destination.check(size: total) }
+        let isCoded = metadata.head.map { !$0.contentCodings.isEmpty } ?? false
+        if let total, !isCoded { try destination.check(size: total) }
         isChecked = destination.pieces != nil
         let isStandIn = ofMirror && !task.mismatches.isEmpty
         expect(destination.digest, stated: isStandIn ? task.stated?.digest : stated(metadata))

@@ -61,7 +61,7 @@ extension DownloadModel {
         guard let index = index(of: number) else { return }
         connections[index].writer = Writer(
             position: plan.offset, overlapEnd: part.written.end(ofRangeAt: plan.offset), claimed: claimed,
-            decoder: plan.coding.map { BodyDecoder($0) })
+            decoder: BodyDecoder(plan.codings))
         adopt(index)
     }
 

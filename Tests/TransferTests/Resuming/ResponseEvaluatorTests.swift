@@ -121,7 +121,19 @@ struct ResponseEvaluatorTests {
         Row("200 coded, to a range", 200, ["Content-Encoding: gzip"], .askAgain),
         Row("200 coded, afresh", 200, ["Content-Encoding: gzip"], .decode, Row.fresh),
         Row("200 coded by an old name", 200, ["Content-Encoding: X-GZip"], .decode, Row.fresh),
-        Row("200 coded by nobody knows what", 200, ["Content-Encoding: x"], .fail("invalid", nil), Row.fresh),
+        Row(
+            "200 under words that name no coding", 200, ["Content-Encoding: UTF-8", "Content-Length: 9"],
+            .restart(length: 9), Row.fresh),
+        Row(
+            "200 coded by an unknown coding outside", 200, ["Content-Encoding: gzip, aws-chunked"],
+            .restart(length: nil), Row.fresh),
+        Row("200 coded by a known coding outside", 200, ["Content-Encoding: aws-chunked, gzip"], .decode, Row.fresh),
+        Row("200 of identity twice", 200, ["Content-Encoding: identity, Identity"], .restart(length: nil), Row.fresh),
+        Row(
+            "200 coded, of a suggested .gz", 200, ["Content-Encoding: gzip", "Content-Disposition: filename=a.gz"],
+            .restart(length: nil), Row.fresh),
+        Row("206 under words that name no coding", 206, good + ["Content-Encoding: none"], accepted),
+        Row("206 coded, of a .gz", 206, good + ["Content-Encoding: gzip"], accepted) { $0.path = "/a.tgz" },
         Row("200 coded, of a .gz", 200, ["Content-Encoding: gzip", "Content-Length: 9"], .restart(length: 9)) {
             Row.fresh(&$0)
             $0.path = "/a.tar.GZ"

@@ -169,7 +169,7 @@ extension DownloadRun {
             if !task.mismatches.isEmpty, let source = machine[number]?.source {
                 task.setSoleSource(machine.sources[source].request.url)
             }
-            warnOfPage(named: destination.name, at: machine[number]?.source ?? 0)
+            warn(of: destination.name, at: machine[number]?.source ?? 0)
             end()
             task.progress.setTotal(size)
             DownloadCompletion(task).publish(part, size: size, destination: destination, file.verification())
@@ -178,13 +178,18 @@ extension DownloadRun {
         }
     }
 
-    /// Warns of a file that the server called a web page, where its name or the request's `Accept` says otherwise.
-    private func warnOfPage(named name: String, at source: Int) {
+    /// Warns of a file that the server called a web page, where its name or the request's `Accept` says otherwise, and
+    /// of a coding that cannot be undone.
+    private func warn(of name: String, at source: Int) {
         let request = machine.sources[source].request
         let names = [name, SafeFileName.make(fromURL: request.url)]
         let warning = MediaTypeDoubt.warning(
             file.version.mediaType, names: names, accept: request.headerFields[.accept])
         if let warning { session.callbacks.downloadTask(task, didDoubt: warning) }
+        if let coding = task.response.flatMap({ BodyDecoder.kept($0.contentCodings, ofFile: names) }) {
+            session.callbacks.downloadTask(
+                task, didDoubt: "the file is stored as the server sent it, with the content coding \(coding)")
+        }
     }
 
     private func fail(_ error: TransferError) {

@@ -6,10 +6,6 @@ import HTTPTypes
 extension DownloadRun: TransactionClient {
     /// Request fields that ask for a digest of the whole, which shows changes and damage (RFC 9530, section 4).
     private static let wantedDigests = "Want-Repr-Digest: sha-256=10, sha-512=5"
-    /// Decoded bytes for each received byte; more is an attack.
-    private static let largestExpansion: Int64 = 200
-    /// Decoded bytes up to which any expansion is accepted.
-    private static let smallestExpanded: Int64 = 64 << 20
 
     func prepare(
         _ request: TransferRequest, at url: CurlURL, of transaction: Transaction
@@ -115,11 +111,20 @@ extension DownloadRun: TransactionClient {
         }
         task.progress.setTotal(plan.claimed.total ?? file.version.total)
         connection.writer.begin(at: plan.offset, of: plan.claimed)
-        connection.decoder = plan.coding.map { BodyDecoder($0) }
+        connection.decoder = BodyDecoder(undone(plan, head))
         if file.count > 0 {
             session.callbacks.downloadTask(
                 task, didResumeAtOffset: file.count, expected: file.version.total ?? plan.total)
         }
+    }
+
+    /// Returns the codings that are undone on the way to the file. Under a digest, the bytes are stored as they come: the
+    /// digest shows in the end whether they are the file, or the decoded ones.
+    private func undone(_ plan: BodyPlan, _ head: ResponseHead) -> [BodyDecoder.Coding] {
+        guard !plan.codings.isEmpty, let destination else { return plan.codings }
+        if destination.digest != nil { return [] }
+        let isFormat = BodyDecoder.undone(head.contentCodings, ofFile: [destination.name]).count < plan.codings.count
+        return isFormat ? plan.codings.dropLast() : plan.codings
     }
 
     /// Finds the file's place, and makes sure that there is room for it.
@@ -202,9 +207,7 @@ extension DownloadRun: TransactionClient {
 
     private func checkSize(_ connection: DownloadConnection) throws(TransferError) {
         let position = connection.writer.position
-        if file.isDecoded, position > Self.smallestExpanded,
-            position / Self.largestExpansion > machine.received(connection.number)
-        {
+        if file.isDecoded, position > BodyDecoder.largestSize(of: machine.received(connection.number)) {
             throw TransferError(.tooLarge, "the encoded body expands too much when it is decoded")
         }
         if let maximum = connection.transaction.request.maximumBodySize, position > maximum {

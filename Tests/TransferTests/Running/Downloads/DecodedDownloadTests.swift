@@ -25,6 +25,12 @@ struct DecodedDownloadTests {
         return try bytes(ofFileAt: path)
     }
 
+    private static func digest(of bytes: [UInt8]) -> FileDigest {
+        var digest = RunningDigest(.sha256)
+        bytes.withUnsafeBytes { digest.update($0) }
+        return FileDigest(algorithm: .sha256, bytes: digest.value)
+    }
+
     private func zipped(_ resource: Resource) async throws -> [UInt8] {
         let path = packed.file("plain")
         try resource.write(to: path)
@@ -74,6 +80,52 @@ struct DecodedDownloadTests {
         #expect(Set(asked.all) == ["the whole"])
         // The bytes received over the line.
         #expect(request.progress.transferredBytes == Int64(bytes.count))
+    }
+
+    @Test(
+        "F73: a digest decides whether the file is what came or what it decodes to",
+        arguments: ["/f", "/f.tgz"], ["raw", "decoded", "twice", "neither"])
+    func digestDecides(path: String, wanted: String) async throws {
+        let resource = Resource(size: 700_000, seed: 5)
+        let once = try await zipped(resource)
+        let twice = try await zipped("gzip -c \(packed.file("plain"))")
+        let codings = wanted == "twice" ? "gzip, gzip" : "gzip"
+        let sent = wanted == "twice" ? twice : once
+        let liar = try MisbehavingServer { _ in
+            var answer = answer(sent)
+            answer.set("Content-Encoding", codings)
+            return answer
+        }
+        let digest: FileDigest =
+            switch wanted {
+            case "raw": Self.digest(of: sent)
+            case "decoded", "twice": sha256(of: resource)
+            default: sha256(of: Resource(size: 9, seed: 6))
+            }
+        let request = TransferRequest(url: liar.url(path))
+        let result = await manager.download(request, to: place.target(digest: digest)).outcome.result
+        guard wanted != "neither" else {
+            #expect(result.error?.code == .checksumMismatch)
+            return #expect(!place.names.contains("file"))
+        }
+        let file = try result.get()
+        #expect(file.isVerified && place.names == ["file"])
+        #expect(try bytes(ofFileAt: file.path) == (wanted == "raw" ? sent : resource.bytes))
+        #expect(liar.requests.count == 1)
+    }
+
+    @Test("F73: words that name no coding leave the bytes as they are, and ranges go on", arguments: ["none", "UTF-8"])
+    func noCoding(word: String) async throws {
+        let resource = Resource(size: 2_000_000, seed: 3)
+        let liar = try MisbehavingServer { question in
+            let answer = MisbehavingResponse(honest: resource, to: question, fields: ["Content-Encoding: \(word)"])
+            return question.number == 0 ? answer.cut(after: 1_000_000) : answer
+        }
+        let request = TransferRequest(url: liar.url())
+        let error = try #require(await manager.download(request, to: place.target()).outcome.error)
+        let response = await manager.download(request, to: place.target(), resumingWith: error.resumeData).outcome
+        #expect(resource.difference(fromFileAt: try response.result.get().path) == nil)
+        #expect(restarts.all.isEmpty && liar.bodyBytesSent == resource.size)
     }
 
     @Test("F44: what was begun plain and comes coded is fetched anew")
