@@ -165,4 +165,42 @@ struct OddAnswerTests {
         #expect(task.bytesDone == Self.image.size && server.requests.count == 1)
         daemon.expectTidy()
     }
+
+    // MARK: Names
+
+    @Test("F74: names come in the forms that servers send, and from the URL after redirects")
+    func names() async throws {
+        let content = Resource(size: 1_000)
+        let dispositions = [
+            "/1": #"attachment; filename="C:\dir\name.png""#, "/2": #"filename="a.mp4""#,
+            "/3": "attachment; filename*=iso-8859-1'en'%A3%20rates.txt", "/4": "attachment; filename=na%C3%AFve.txt",
+            "/5": #"attachment; filename="=?UTF-8?B?4oKsLnR4dA==?=""#,
+        ]
+        let server = try MisbehavingServer { question in
+            if question.path.hasPrefix("/download") {
+                return MisbehavingResponse(302, ["Location: /files/a.iso?sig=s3cret"])
+            }
+            let fields = dispositions[question.path].map { ["Content-Disposition: \($0)"] } ?? []
+            return MisbehavingResponse(honest: content, to: question, fields: fields)
+        }
+        defer { server.stop() }
+        let daemon = try await DaemonProcess.started()
+        func name(_ arguments: String...) async throws -> String? {
+            let outcome = try await daemon.dlctl(["add", "--wait"] + arguments)
+            #expect(outcome.succeeded, "\(outcome.error)")
+            return try daemon.tasks().last?.name
+        }
+        #expect(try await name(server.url("/1")) == "name.png")
+        #expect(try await name(server.url("/2")) == "a.mp4")
+        #expect(try await name(server.url("/3")) == "£ rates.txt")
+        #expect(try await name(server.url("/4")) == "naïve.txt")
+        #expect(try await name(server.url("/5")) == "€.txt")
+        #expect(try await name(server.url("/download?id=1")) == "a.iso")
+        #expect(try await name("--name-from", "url", server.url("/download?id=1")) == "download")
+        #expect(try await name("--name-from", "final", server.url("/download.img")) == "a (1).iso")
+        #expect(try await name("--name-from", "url", server.url("/1")) == "1")
+        let wrong = try await daemon.dlctl("add", "--name-from", "guess", server.url("/1"))
+        #expect(wrong.status == .exited(64) && wrong.error.contains("url, final, header"), "\(wrong.error)")
+        daemon.expectTidy()
+    }
 }

@@ -162,6 +162,8 @@ class Wishes:
             task["noMtime"] = True
         if lot.random() < 0.1:
             task["stallTimeout"] = 90_000
+        if lot.random() < 0.1:
+            task["nameFrom"] = lot.choice(["url", "final", "header"])
         is_http = task["url"].startswith("http")
         if is_http and lot.random() < 0.1:
             task["userAgent"] = "soak/1.0"
@@ -240,7 +242,8 @@ WORDS = {
     "password": "password-file", "cookies": "cookies", "userAgent": "user-agent", "referer": "referer",
     "proxy": "proxy", "caCertificates": "cacert", "priority": "priority", "maxSize": "max-size",
     "connectTimeout": "connect-timeout", "stallTimeout": "stall-timeout",
-    "startAt": "start-at", "afterTask": "after-task", "onConflict": "on-conflict", "noMtime": "no-mtime",
+    "startAt": "start-at", "afterTask": "after-task", "onConflict": "on-conflict", "nameFrom": "name-from",
+    "noMtime": "no-mtime",
     "shared": "shared", "batch": "batch", "key": "key", "paused": "paused", "metalink": "metalink",
     "method": "method", "contentType": "content-type", "form": "form", "fileField": "file-field", "file": "file",
     "url": "url",

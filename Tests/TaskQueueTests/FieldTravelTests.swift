@@ -56,6 +56,7 @@ struct FieldTravelTests {
             "connections": Sample(json: "3", text: "3", aria2: ["split=3", "max-connection-per-server=3"]),
             "maxSize": Sample(json: "4096", text: "4K"),
             "onConflict": Sample(json: #""overwrite""#, text: "overwrite", aria2: ["allow-overwrite=true"]),
+            "nameFrom": Sample(json: #""final""#, text: "final"),
             "noMtime": Sample(json: "true", text: nil, aria2: ["remote-time=false"]),
             "shared": Sample(json: "true", text: nil, goal: .queue),
             "method": Sample(json: #""POST""#, text: "POST"),
@@ -251,7 +252,7 @@ struct FieldTravelTests {
             var specification = work.record.specification
             specification.restore(work.secrets)
             let directory = try Directory.open(root: fixture.downloads)
-            let resource = ResourceMetadata(lastModified: 9)
+            let resource = ResourceMetadata(redirectedFileName: "redirected", lastModified: 9)
             let naming = DownloadNaming(specification: specification, settings: fixture.settings)
             dump(try naming.destination(resource, in: directory, known: nil), to: &text)
             text += work.record.path ?? ""

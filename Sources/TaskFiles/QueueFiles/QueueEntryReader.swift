@@ -128,6 +128,7 @@ struct QueueEntryReader {
         case .now(let path): if value.flag() ?? false { values[keyPath: path] = .now }
         case .conflict(let path): values[keyPath: path] = value.word()
         case .span(let path): values[keyPath: path] = value.span(atMost: TaskSpecification.Limit.timeout, "7d")
+        case .nameSource(let path): values[keyPath: path] = value.word()
         case .time(let path, let textPath):
             values[keyPath: path] = startAt(value)
             if values[keyPath: path] != nil, let text = value.text(), PointInTime.countsFromNow(text) {

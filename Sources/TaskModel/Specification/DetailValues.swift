@@ -60,6 +60,10 @@ public struct DetailValues: Sendable, Equatable {
     /// The dependency: the task waits until this one has completed.
     public var afterTask: TaskID?
     public var onConflict: ConflictPolicy?
+    /// Download: where the file's name comes from, if `output` does not give it. By default it is the name in the
+    /// response's `Content-Disposition`, otherwise in the URL; a URL without a suffix yields to the one to which it was
+    /// redirected.
+    public var nameFrom: NameSource?
     /// Whether the file keeps its time of arrival as its modification time, instead of the time given by the server.
     public var noMtime: Bool = false
     /// Whether the task is added in the paused state.

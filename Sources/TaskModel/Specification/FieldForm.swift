@@ -87,6 +87,12 @@ struct FieldForm: Sendable {
             json: .integer)
     }
 
+    static func nameSource(_ path: FieldPath<NameSource?>) -> Self {
+        Self(
+            syntax: .nameSource(path), operations: FieldOperations(path, expected: oneOf(NameSource.self)),
+            json: .words(of: NameSource.self))
+    }
+
     static func time(_ path: FieldPath<Milliseconds?>, text: FieldPath<String?>) -> Self {
         Self(
             syntax: .time(path, text: text),

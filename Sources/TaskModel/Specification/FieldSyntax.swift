@@ -26,6 +26,7 @@ package enum FieldSyntax: Sendable {
     case conflict(FieldPath<ConflictPolicy?>)
     /// A length of time, in milliseconds.
     case span(FieldPath<Milliseconds?>)
+    case nameSource(FieldPath<NameSource?>)
     /// A point in time. Where it is relative to the time of reading, its text is kept too.
     case time(FieldPath<Milliseconds?>, text: FieldPath<String?>)
     case task(FieldPath<TaskID?>)

@@ -93,6 +93,14 @@ extension TaskField {
             key: .ofAll, option: Option("What to do if the file name already exists."),
             aria2: .composed(["allow-overwrite", "auto-file-renaming"])),
         TaskField(
+            "nameFrom", .nameSource(\.details.nameFrom), word: "name-from", kinds: .downloads(refusal: nil),
+            key: .ofAll,
+            option: Option(
+                """
+                Where the file's name comes from: the URL, the final URL after redirects, or the header \
+                Content-Disposition. By default it is the first of header and URL that says what kind of file it is.
+                """)),
+        TaskField(
             "noMtime", .flag(\.details.noMtime), word: "no-mtime", kinds: .downloads(refusal: nil), key: .ofAll,
             option: Option("Keep the time of the download as the file's modification time."),
             aria2: .composed(["remote-time"])),

@@ -112,6 +112,16 @@ public enum TaskPriority: String, Codable, Sendable, CaseIterable {
     }
 }
 
+/// The source of a download's file name.
+public enum NameSource: String, Codable, Sendable, CaseIterable {
+    /// The last segment of the task's URL.
+    case url
+    /// The last segment of the URL to which the task's URL was redirected.
+    case final
+    /// The `Content-Disposition` of the response, otherwise the task's URL.
+    case header
+}
+
 /// The policy for a download whose final name already exists.
 public enum ConflictPolicy: String, Codable, Sendable, CaseIterable {
     /// The file gets a numbered name: `NAME (1).ext`.

@@ -141,7 +141,9 @@ struct RequestMaker {
         let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }?.moved(to: specification.url)
         if hasPast {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
-            let names = (specification.output == nil ? [likely, suggested, described] : [likely]).compactMap(\.self)
+            let redirected = resumeData?.redirectedFileName.flatMap(FileName.makeSafe)
+            let names =
+                (specification.output == nil ? [likely, suggested, described, redirected] : [likely]).compactMap(\.self)
             if let (name, size) = Self.published(names, by: owner, in: directory, policy, shared.earlierNames) {
                 // The earlier process may have stopped before it synced the file's name, and the file may have been
                 // without a name before.
@@ -280,7 +282,7 @@ struct RequestMaker {
 }
 
 /// The choice of a download's file name, in this order: the task's option, the server's suggestion, the name in the
-/// Metalink, the last segment of the URL.
+/// Metalink, the last segment of the URL or of the one to which it was redirected.
 struct DownloadNaming: Sendable {
     let specification: TaskSpecification
     let policy: ConflictPolicy
@@ -308,9 +310,18 @@ struct DownloadNaming: Sendable {
         _ resource: ResourceMetadata, in directory: Directory, known: String?
     ) throws(TransferError) -> FileDestination {
         let suggested = resource.suggestedFileName.flatMap(FileName.makeSafe)
+        let redirected = resource.redirectedFileName.flatMap(FileName.makeSafe)
+        let fromURL = FileName.fromURL(specification.url)
+        let ofSource: String? =
+            switch specification.nameFrom {
+            case .url: fromURL
+            case .final: redirected ?? fromURL
+            case .header: suggested ?? fromURL
+            case nil: suggested
+            }
         var name =
-            specification.output ?? suggested ?? described ?? (resource.head == nil ? known : nil)
-            ?? FileName.fromURL(specification.url)
+            specification.output ?? ofSource ?? described ?? (resource.head == nil ? known : nil)
+            ?? SafeFileName.chosen(fromURL: fromURL, redirected: redirected)
         // The name could otherwise block the private directory of a user who has none yet.
         if user != nil, holdsOwnDirectories, AccountNames.isDirectoryName(name) { name = FileName.numbered(name, 1) }
         let conflict: FileDestination.Conflict =

@@ -72,16 +72,19 @@ extension DownloadStateMachine {
             connections[index].isPart = true
             unconfirmed = nil
             var plan = BodyPlan(
-                offset: offset, end: length.map { offset + $0 }, total: total, claimed: claim(head, resource, total))
+                offset: offset, end: length.map { offset + $0 }, total: total,
+                claimed: claim(head, resource, total, url, connection.source))
             plan.keepsFront = keepsFront
             return .receive(plan)
         case .restart(let length):
-            var plan = BodyPlan(offset: 0, end: length, total: length, claimed: claim(head, resource, length))
+            var plan = BodyPlan(
+                offset: 0, end: length, total: length,
+                claimed: claim(head, resource, length, url, connection.source))
             plan.startsOver = connection.reasonForWhole ?? "the server sent the whole file"
             partDropped(by: number)
             return .receive(plan)
         case .decode(let codings):
-            var plan = BodyPlan(offset: 0, claimed: claim(head, resource, nil))
+            var plan = BodyPlan(offset: 0, claimed: claim(head, resource, nil, url, connection.source))
             plan.claimed.isDecoded = true
             plan.startsOver = "the server sent the whole file with a content coding"
             plan.codings = codings
@@ -111,11 +114,15 @@ extension DownloadStateMachine {
                 + "(\(head.status), \(facts.joined(separator: ", ")))")
     }
 
-    private func claim(_ head: ResponseHead, _ resource: String, _ total: Int64?) -> ResourceVersion {
-        ResourceVersion(
+    private func claim(
+        _ head: ResponseHead, _ resource: String, _ total: Int64?, _ url: CurlURL, _ source: Int
+    ) -> ResourceVersion {
+        // The name of a mirror's file says nothing about the request's own.
+        let isRedirected = source == 0 && resource != ResumeData.resource(of: sources[source].request.url)
+        return ResourceVersion(
             validator: head.validator, origin: resource, mediaType: head.mediaType, total: total,
-            digest: head.representationDigest,
-            suggestedFileName: head.suggestedFileName)
+            digest: head.representationDigest, suggestedFileName: head.suggestedFileName,
+            redirectedFileName: isRedirected ? SafeFileName.make(fromURL: url.text) : nil)
     }
 
     private mutating func discard(_ number: Int, _ outcome: SegmentOutcome) -> HeadAction {

@@ -24,6 +24,8 @@ extension DownloadDestination {
         var head: ResponseHead?
         /// The file name from `Content-Disposition`.
         var suggestedFileName: String?
+        /// The name in the URL to which the request was redirected.
+        var redirectedFileName: String?
         /// The URL of the original request.
         var url: String
         /// The size of the complete file in bytes.
@@ -85,7 +87,9 @@ extension DownloadDestination {
     }
 
     private static func name(_ occasion: Occasion) -> String {
-        occasion.suggestedFileName.flatMap(SafeFileName.make(from:)) ?? SafeFileName.make(fromURL: occasion.url)
+        occasion.suggestedFileName.flatMap(SafeFileName.make(from:))
+            ?? SafeFileName.chosen(
+                fromURL: SafeFileName.make(fromURL: occasion.url), redirected: occasion.redirectedFileName)
     }
 
     private static func temporaryPath() -> String {

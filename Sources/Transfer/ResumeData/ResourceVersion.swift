@@ -17,6 +17,8 @@ struct ResourceVersion: Sendable, Equatable {
     var isDecoded = false
     /// The file name in `Content-Disposition`.
     var suggestedFileName: String?
+    /// The sanitised last segment of the URL to which the request's own URL was redirected.
+    var redirectedFileName: String?
 
     /// Returns the version of a later response that continues this one. Values that the later response omits remain
     /// valid.
@@ -30,6 +32,7 @@ struct ResourceVersion: Sendable, Equatable {
         version.digest = later.digest ?? digest
         version.isJoined = later.isJoined || isJoined
         version.suggestedFileName = later.suggestedFileName ?? suggestedFileName
+        version.redirectedFileName = redirectedFileName ?? later.redirectedFileName
         return version
     }
 }
@@ -74,19 +77,25 @@ public struct ResourceMetadata: Sendable {
     public var head: ResponseHead?
     /// The file name in `Content-Disposition` of this or an earlier response (RFC 6266). It is not sanitised.
     public var suggestedFileName: String?
+    /// The last segment of the URL to which the request's own URL was redirected, sanitised; `nil` without a redirect.
+    public var redirectedFileName: String?
     /// The `Last-Modified` date in seconds since 1970 (RFC 9110, section 8.8.2).
     public var lastModified: Int64?
 
     /// Creates metadata, for calling a target's ``DownloadTarget/destination`` directly, as tests do.
-    public init(head: ResponseHead? = nil, suggestedFileName: String? = nil, lastModified: Int64? = nil) {
+    public init(
+        head: ResponseHead? = nil, suggestedFileName: String? = nil, redirectedFileName: String? = nil,
+        lastModified: Int64? = nil
+    ) {
         self.head = head
         self.suggestedFileName = suggestedFileName
+        self.redirectedFileName = redirectedFileName
         self.lastModified = lastModified
     }
 
     init(_ head: ResponseHead?, _ version: ResourceVersion) {
         self.init(
-            head: head, suggestedFileName: version.suggestedFileName,
+            head: head, suggestedFileName: version.suggestedFileName, redirectedFileName: version.redirectedFileName,
             lastModified: version.validator.lastModified.flatMap(HTTPDate.parse))
     }
 }

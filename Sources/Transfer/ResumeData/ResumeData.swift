@@ -34,6 +34,8 @@ public struct ResumeData: Sendable, Equatable, Codable {
     var origin: String?
     /// The file name in `Content-Disposition`. It is not sanitised.
     public var suggestedFileName: String?
+    /// The sanitised last segment of the URL to which the request's own URL was redirected.
+    public private(set) var redirectedFileName: String?
     /// The digest mismatches of earlier attempts.
     var mismatches: Mismatches?
     /// The other version that an earlier response claimed. A second response may confirm it.
@@ -58,13 +60,14 @@ public struct ResumeData: Sendable, Equatable, Codable {
         isJoined = version.isJoined ? true : nil
         origin = version.origin
         suggestedFileName = version.suggestedFileName
+        redirectedFileName = version.redirectedFileName
     }
 
     var version: ResourceVersion {
         ResourceVersion(
             validator: validator, origin: origin, mediaType: mediaType, total: total, digest: digest,
             isJoined: isJoined ?? false,
-            suggestedFileName: suggestedFileName)
+            suggestedFileName: suggestedFileName, redirectedFileName: redirectedFileName)
     }
 
     /// Returns the resume data for a download from another URL that the user declares to be of the same file. The bytes
@@ -72,7 +75,10 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public func moved(to url: String) -> ResumeData {
         var moved = self
         moved.resource = Self.resource(of: url)
-        if moved.resource != resource { moved.unconfirmed = nil }
+        if moved.resource != resource {
+            moved.unconfirmed = nil
+            moved.redirectedFileName = nil
+        }
         return moved
     }
 

@@ -3,7 +3,7 @@
 ///
 /// The functions work on scalars and bytes: a combining mark forms one `Character` with the slash or dot before it, but
 /// a file system still interprets that slash or dot.
-enum SafeFileName {
+package enum SafeFileName {
     /// The maximum length of a name in Linux file systems, in bytes.
     static let maximumLength = 255
     /// The maximum length of a suffix that is preserved when a name is cut, in bytes.
@@ -24,6 +24,28 @@ enum SafeFileName {
         let name = shortened(text(scalars))
         guard !name.isEmpty else { return nil }
         return isDevice(name) ? shortened("_" + name) : name
+    }
+
+    /// Suffixes of programs on servers, which say nothing about the file that they send.
+    private static let programs: Set<String> = ["php", "asp", "aspx", "jsp", "cgi", "do", "ashx", "action"]
+    /// The maximum length of the suffix of a kind of file, in bytes.
+    private static let longestKind = 10
+
+    /// Returns whether the name ends in a suffix that says what kind of file it is: letters and digits, at least one
+    /// letter. The suffix of a program on the server is none.
+    package static func saysKind(_ name: String) -> Bool {
+        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.utf8.startIndex else { return false }
+        let suffix = name[name.utf8.index(after: dot)...].lowercased()
+        return (1...longestKind).contains(suffix.utf8.count) && !programs.contains(suffix)
+            && suffix.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+            && suffix.utf8.contains { $0 >= 0x61 }
+    }
+
+    /// Returns the name from a URL or from the one to which it was redirected: the latter where it alone says what kind
+    /// of file it is.
+    package static func chosen(fromURL name: String, redirected: String?) -> String {
+        guard let redirected, saysKind(redirected), !saysKind(name) else { return name }
+        return redirected
     }
 
     /// Returns the sanitised last segment of the URL's path; ``fallback`` if there is none.

@@ -132,7 +132,8 @@ extension DownloadFile {
         let earlier = task.resumeData?.record?.decision
         var decision = try destination.decide(
             DownloadDestination.Occasion(
-                head: metadata.head, suggestedFileName: metadata.suggestedFileName, url: task.originalRequest.url,
+                head: metadata.head, suggestedFileName: metadata.suggestedFileName,
+                redirectedFileName: metadata.redirectedFileName, url: task.originalRequest.url,
                 size: total, earlier: earlier))
         let directory = try decision.open()
         if let earlier {

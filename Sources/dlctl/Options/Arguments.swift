@@ -12,6 +12,7 @@ extension TaskKind: ExpressibleByArgument {}
 extension TaskState: ExpressibleByArgument {}
 extension TaskPriority: ExpressibleByArgument {}
 extension ConflictPolicy: ExpressibleByArgument {}
+extension NameSource: ExpressibleByArgument {}
 
 extension ConnectionCount: ExpressibleByArgument {
     public init?(argument: String) { self.init(argument) }

@@ -13,6 +13,7 @@ enum FieldArgument {
     case connections(Option<ConnectionCount?>)
     case priority(Option<TaskPriority>)
     case conflict(Option<ConflictPolicy?>)
+    case nameSource(Option<NameSource?>)
     case task(Option<TaskID?>)
     case method(Option<UploadMethod?>)
     case newRate(Option<ChangeArgument<RateArgument>?>)
@@ -38,6 +39,7 @@ enum FieldArgument {
             case .connections: .connections(Option(name: name, help: help))
             case .priority: .priority(Option(wrappedValue: .normal, name: name, help: help))
             case .conflict: .conflict(Option(name: name, help: help))
+            case .nameSource: .nameSource(Option(name: name, help: help))
             case .task: .task(Option(name: name, help: help, completion: completion))
             case .method: .method(Option(name: name, help: help))
             case .url, .text, .file, .contents, .time, .none:
@@ -86,6 +88,7 @@ enum FieldArgument {
         case .connections: .connections(try container.decode(Option<ConnectionCount?>.self, forKey: key))
         case .priority: .priority(try container.decode(Option<TaskPriority>.self, forKey: key))
         case .conflict: .conflict(try container.decode(Option<ConflictPolicy?>.self, forKey: key))
+        case .nameSource: .nameSource(try container.decode(Option<NameSource?>.self, forKey: key))
         case .task: .task(try container.decode(Option<TaskID?>.self, forKey: key))
         case .method: .method(try container.decode(Option<UploadMethod?>.self, forKey: key))
         case .newRate: .newRate(try container.decode(Option<ChangeArgument<RateArgument>?>.self, forKey: key))
@@ -107,6 +110,7 @@ enum FieldArgument {
         case .connections(let option): option
         case .priority(let option): option
         case .conflict(let option): option
+        case .nameSource(let option): option
         case .task(let option): option
         case .method(let option): option
         case .newRate(let option): option
@@ -129,6 +133,7 @@ enum FieldArgument {
         case .connections(let option): option.wrappedValue != nil
         case .priority(let option): option.wrappedValue != .normal
         case .conflict(let option): option.wrappedValue != nil
+        case .nameSource(let option): option.wrappedValue != nil
         case .task(let option): option.wrappedValue != nil
         case .method(let option): option.wrappedValue != nil
         case .newRate(let option): option.wrappedValue != nil
@@ -192,6 +197,7 @@ enum FieldArgument {
         case (.connections(let path), .connections(let option)): values[keyPath: path] = option.wrappedValue
         case (.priority(let path), .priority(let option)): values[keyPath: path] = option.wrappedValue
         case (.conflict(let path), .conflict(let option)): values[keyPath: path] = option.wrappedValue
+        case (.nameSource(let path), .nameSource(let option)): values[keyPath: path] = option.wrappedValue
         case (.task(let path), .task(let option)): values[keyPath: path] = option.wrappedValue
         case (.method(let path), .method(let option)): values[keyPath: path] = option.wrappedValue?.rawValue
         case (.rate(let path), .newRate(let option)):

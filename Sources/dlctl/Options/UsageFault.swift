@@ -79,7 +79,7 @@ struct UsageFault: Equatable {
         ("--timeout", "a number of seconds such as 30 or 0.5"),
         ("--owner", "a numeric user id (see id -u)"),
         ("--state", oneOf(TaskState.self)), ("--priority", oneOf(TaskPriority.self)),
-        ("--on-conflict", oneOf(ConflictPolicy.self)),
+        ("--on-conflict", oneOf(ConflictPolicy.self)), ("--name-from", oneOf(NameSource.self)),
         ("--start-at", "a time such as 2030-01-31T22:00, 22:00 or +2h"),
         ("--since", "a time such as 2026-01-31, 22:00 or 2h"), ("--until", "a time such as 2026-01-31, 22:00 or 2h"),
         ("--after <n>", "a sequence number (a whole number)"), ("--after ", "a task id (a whole number)"),

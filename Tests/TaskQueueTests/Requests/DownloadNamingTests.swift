@@ -17,7 +17,7 @@ struct DownloadNamingTests {
     }
 
     private func destination(
-        suggested: String? = nil, hasHead: Bool = true, known: String? = nil,
+        suggested: String? = nil, redirected: String? = nil, hasHead: Bool = true, known: String? = nil,
         _ change: (inout TaskSpecification) -> Void = { _ in }
     ) throws -> FileDestination {
         var specification = TaskSpecification(url: "http://h/url.iso?x")
@@ -30,7 +30,8 @@ struct DownloadNamingTests {
         return try DownloadNaming(specification: specification, settings: settings)
             .destination(
                 ResourceMetadata(
-                    head: head, suggestedFileName: head?.suggestedFileName, lastModified: head?.lastModified),
+                    head: head, suggestedFileName: head?.suggestedFileName, redirectedFileName: redirected,
+                    lastModified: head?.lastModified),
                 in: place, known: known)
     }
 
@@ -43,6 +44,36 @@ struct DownloadNamingTests {
         #expect(try destination(known: "known").name == "url.iso")
         #expect(try destination(hasHead: false, known: "known").name == "known")
         #expect(try destination(hasHead: false).name == "url.iso")
+    }
+
+    @Test("F74: a URL without a suffix yields to the one to which it was redirected, and name-from chooses")
+    func redirected() throws {
+        func name(
+            _ url: String, _ redirected: String?, _ suggested: String? = nil, from source: NameSource? = nil
+        ) throws -> String {
+            try destination(suggested: suggested, redirected: redirected) {
+                $0.url = url
+                $0.nameFrom = source
+            }.name
+        }
+        #expect(try name("http://h/download?id=1", "a.iso") == "a.iso")
+        #expect(try name("http://h/get.php?id=1", "a.iso") == "a.iso")
+        #expect(try name("http://h/v1.2", "a.tar.gz") == "a.tar.gz")
+        #expect(try name("http://h/b.iso", "a.img") == "b.iso")
+        #expect(try name("http://h/download?id=1", "42") == "download")
+        #expect(try name("http://h/download?id=1", "42.") == "download")
+        #expect(try name("http://h/download?id=1", nil) == "download")
+        #expect(try name("http://h/x", "a.iso", "server.iso") == "server.iso")
+        #expect(try name("http://h/x", "a.iso", "server.iso", from: .url) == "x")
+        #expect(try name("http://h/b.iso", "a.img", "server.iso", from: .final) == "a.img")
+        #expect(try name("http://h/b.iso", nil, "server.iso", from: .final) == "b.iso")
+        #expect(try name("http://h/x", "a.iso", "server.iso", from: .header) == "server.iso")
+        #expect(try name("http://h/x", "a.iso", from: .header) == "x")
+        #expect(
+            try destination(suggested: "s", redirected: "r.iso") {
+                $0.output = "mine"
+                $0.nameFrom = .final
+            }.name == "mine")
     }
 
     @Test("a taken name is refused before a byte is fetched, where that is the policy")
