@@ -105,8 +105,8 @@ extension SessionDelegate {
             (@Sendable (DownloadTask, _ offset: Int64, _ expected: Int64?) -> Void)?
         /// The callback for a restart: the bytes received before are discarded.
         public var downloadTaskDidRestart: (@Sendable (DownloadTask, _ reason: String) -> Void)?
-        /// The callback for a server's statement that contradicts earlier information and is ignored. It may deserve
-        /// attention.
+        /// The callback for a server's statement that may deserve attention: one that contradicts earlier information and
+        /// is ignored, a web page under the name of an archive or image, or a content coding that cannot be undone.
         public var downloadTaskDidDoubt: (@Sendable (DownloadTask, _ reason: String) -> Void)?
         /// The callback for the receipt of the last byte. The file is about to be synced, verified and renamed.
         public var downloadTaskDidReceiveAll: (@Sendable (DownloadTask) -> Void)?
