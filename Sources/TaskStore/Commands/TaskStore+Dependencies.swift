@@ -113,7 +113,7 @@ extension Database {
     ///     for the checks would otherwise grow with the square of a chain's length.
     /// - Throws: ``StoreError/cycle(_:)``.
     func setDependency(of id: TaskID, after: TaskID?, steps: inout Int) throws {
-        try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
+        try removeDependency(of: id)
         guard let after else { return }
         var next: TaskID? = after
         while let present = next {
@@ -140,6 +140,10 @@ extension Database {
             "INSERT OR REPLACE INTO task_dependency (task_id, after_task) VALUES (?, ?)", [id.rawValue, after.rawValue])
     }
 
+    private func removeDependency(of id: TaskID) throws {
+        try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
+    }
+
     /// Returns what a task waits for that a user resumes or retries: its dependency, or else its start time. `resumeNow`
     /// removes both.
     ///
@@ -147,7 +151,7 @@ extension Database {
     func wait(of id: TaskID, after event: TaskLifecycle.Event, now: Milliseconds) throws -> TaskLifecycle? {
         guard event == .resume || event == .retry || event == .resumeNow else { return nil }
         if event == .resumeNow {
-            try setDependency(of: id, after: nil)
+            try removeDependency(of: id)
             try removeStart(of: id)
             return nil
         }
@@ -161,7 +165,7 @@ extension Database {
                 try setUncheckedDependency(of: id, after: after)
                 return TaskLifecycle(follows: true)
             }
-            try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
+            try removeDependency(of: id)
         }
         let lifecycle = TaskLifecycle(startAt: try entryWithStart(of: id)?.decoded().startAt, now: now)
         return lifecycle.state == .waiting ? lifecycle : nil
