@@ -56,6 +56,15 @@ struct RunLogTests {
         #expect(entry.metadata["attempt"] == "1" && entry.metadata["error"] == nil)
     }
 
+    @Test("F71: a completion whose file is suspicious is a warning that says why")
+    func suspicion() throws {
+        var end = Self.end
+        end.warning = "the server sent a web page"
+        let entry = try #require(Self.log().ended(Self.outcome(.succeed), end, isNews: false))
+        #expect(entry.kind == .completed && entry.level == .warning)
+        #expect(entry.text == "task 42 completed: b.iso, 1.2 GiB in 31 s; warning: the server sent a web page")
+    }
+
     @Test("a continued download is told with the share of its last run, a file that was there as such")
     func shares() throws {
         let log = Self.log { $0.bytesFetched = 1_024 }

@@ -42,6 +42,22 @@ struct RunOutcomePolicyTests {
         #expect(outcome.error?.code == .partInUse && outcome.error?.message == "process 7 is at work on it")
     }
 
+    @Test("F71: another version that nothing confirms is asked for again no earlier than the base delay")
+    func unconfirmed() throws {
+        let policy = RetryPolicy(attempts: 10, baseDelay: 5_000, maximumDelay: 100_000)
+        var record = Self.record()
+        record.failures = 0
+        var generator = SeededGenerator(seed: 1)
+        for _ in 0..<20 {
+            let outcome = try #require(
+                RunOutcomePolicy(record: record, policy: policy, now: Self.now).conclude(
+                    .init(error: TransferError(.remoteChanged, "m"), attempts: 1, transferred: 0), order: nil,
+                    using: &generator))
+            #expect(outcome.lifecycle.reason == .retry && outcome.failures == 1)
+            #expect(try #require(outcome.lifecycle.notBefore) == Self.now + 5_000)
+        }
+    }
+
     @Test("what a server asks for is waited for once, also where it has been asked for by another task's answer")
     func held() throws {
         var error = TransferError(.httpStatus, "m")

@@ -31,7 +31,7 @@ struct AttemptTableTests {
         let fixture = try StoreFixture()
         let id = try await fixture.add("https://example.org/a")
         #expect(try fixture.store.attempts(of: id) == [])
-        let attempts = [attempt(1, message: "a"), TaskAttempt(startedAt: 2, note: "HTTP/1.1 from here on")]
+        let attempts = [attempt(1, message: "a"), TaskAttempt(startedAt: 2, warning: "a page", note: "HTTP/1.1")]
         try await end(id, attempts, in: fixture)
         try await end(id, [attempt(3)], in: fixture, isConclusion: false)
         #expect(try fixture.store.attempts(of: id) == attempts + [attempt(3)])

@@ -101,20 +101,6 @@ struct SegmentTests {
         #expect(restarts.all.isEmpty)
     }
 
-    @Test("F80: connections whose responses are slow to begin stay, as long as the first one was as slow")
-    func slowToBegin() async throws {
-        let resource = Resource(size: 24 << 20)
-        let server = try ScriptedServer(line: NetworkLine(roundTrip: 700, rate: 3_000_000), ["/f": [.serve(resource)]])
-        var request = TransferRequest(url: server.url("/f"))
-        request.segments = .fixed(4)
-        #expect(
-            resource.difference(fromFileAt: try await manager().download(request, to: place.target()).value.path) == nil
-        )
-        // What a connection is given up for is requested again.
-        let ranges = server.requests().compactMap { $0.header("range")?.split(separator: "-").first }
-        #expect(ranges.count >= 3 && Set(ranges).count == ranges.count, "\(ranges)")
-    }
-
     @Test("where more connections bring nothing, few are kept")
     func shared() async throws {
         let resource = Resource(size: 100 << 20)
