@@ -68,7 +68,7 @@ package struct CurlError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Creates the error of a connection that was ended for a flood.
     init(ofFlood error: CurlError) {
         code = error.code
-        message = "the peer floods the connection with frames without data"
+        message = "the peer floods the connection with data without content"
         isFlood = true
     }
 

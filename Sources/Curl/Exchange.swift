@@ -40,6 +40,7 @@ package final class Exchange {
     /// Whether the peer has not sent TLS's close_notify. Set only for an exchange that ``watchesEndOfTLS()``, and never
     /// with a TLS library other than OpenSSL.
     package private(set) var lacksEndOfTLS = false
+    private var overhead = WireOverhead()
     private let errorText = ErrorText()
     /// The sockets that libcurl has opened for the exchange.
     private var openedSockets: [Int32] = []
@@ -189,6 +190,7 @@ package final class Exchange {
             let length = size * count
             exchange.activity.bodyReceived(length, at: exchange.clock.now)
             exchange.receipts?.recordReceived(length)
+            if length <= WireOverhead.tiny { exchange.watchOverhead(length) }
             switch exchange.handler.receive(UnsafeRawBufferPointer(start: bytes, count: length), on: exchange) {
             case .accepted:
                 exchange.delivered += Int64(length)
@@ -199,6 +201,16 @@ package final class Exchange {
                 return Int(CURL_WRITEFUNC_PAUSE)
             }
         }
+    }
+
+    /// Records a tiny piece of the body, and makes the loop end the exchange if the peer sends little else than what
+    /// libcurl passes over. Several streams of HTTP/2 share a connection, so that its bytes tell nothing there.
+    private func watchOverhead(_ length: Int) {
+        guard overhead.record(length), let received = socket?.received, overhead.isExcessive(received: received),
+            let version = easy.timing().httpVersion, version == .http10 || version == .http11
+        else { return }
+        // The piece is delivered all the same: the part of a file that is kept has no gap.
+        loop.willFail(self, CurlError(ofFlood: CurlError(CURLE_RECV_ERROR)))
     }
 
     private static let header: ccurl_data_callback = { bytes, size, count, context in

@@ -46,7 +46,7 @@ struct FloodTests {
         // libcurl 7.88.1 takes the end of a connection after an oversized frame for the end of a body without a length:
         // see F51 in docs/failures.md.
         let kinds = FloodServer.Kind.allCases.filter {
-            ![.refusedTunnel, .chunkedTunnel, .banner, .packets, .tickets, .hugeFrame].contains($0)
+            ![.refusedTunnel, .chunkedTunnel, .banner, .packets, .tickets, .hugeFrame, .extensions].contains($0)
         }
         let server = try await FloodServer(kinds, identity: TestCertificates.shared.server)
         let daemon = try await daemon()
@@ -102,6 +102,20 @@ struct FloodTests {
             let task = try await daemon.settled(id)
             #expect([.failed, .paused].contains(task.state), "\(task)")
         }
+        #expect(try await daemon.dlctl("remove", "--all", "--yes").succeeded)
+        try await expectUnharmed(daemon, since: before)
+    }
+
+    @Test("A42: long chunk extensions end an attempt within two seconds of processor time")
+    func extensions() async throws {
+        let server = try await FloodServer([.extensions], identity: TestCertificates.shared.server)
+        let daemon = try await daemon()
+        let (before, used) = (try number("VmHWM:", of: daemon), try ticks(daemon))
+        let url = "http://127.0.0.1:\(server.port(.extensions))/"
+        let task = try await daemon.settled(try await daemon.add("-o", "f", url), within: .seconds(60))
+        #expect(task.state == .failed && task.error?.message.contains("floods") == true, "\(task)")
+        // Two attempts.
+        #expect(try ticks(daemon) - used < 400)
         #expect(try await daemon.dlctl("remove", "--all", "--yes").succeeded)
         try await expectUnharmed(daemon, since: before)
     }

@@ -17,6 +17,8 @@ package final class FloodServer: Sendable {
         case packets
         /// TLS 1.3 session tickets (RFC 8446, section 4.6.1), which one `SSL_read` processes one after the other.
         case tickets
+        /// Chunk extensions of 60 KB for each byte of a body (RFC 9112, section 7.1.1).
+        case extensions
     }
 
     private let process: ServerProcess
@@ -83,6 +85,8 @@ package final class FloodServer: Sendable {
             "refusedTunnel": (b"HTTP/1.1 407 no\r\nContent-Length: 100000000000000\r\n\r\n", b"x" * 1000),
             "chunkedTunnel": (b"HTTP/1.1 407 no\r\nTransfer-Encoding: chunked\r\n\r\n", b"5\r\nabcde\r\n"),
             "banner": (b"", b"hello\r\n"),
+            "extensions": (
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1;" + b"e" * 60000 + b"\r\nx\r\n"),
             "packets": (b"SSH-2.0-flood\r\n", struct.pack(">IBB", 28, 4, 200) + b"x" * 22 + bytes(4)),
         }
 
