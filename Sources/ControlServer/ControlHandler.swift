@@ -6,7 +6,7 @@ package import TaskQueue
 package protocol ControlHandler: Sendable {
     /// Carries out a command other than `events.subscribe` and `source.receive`. The commands of one connection run one
     /// after the other; those of several connections run concurrently. A command that has started is not cancelled when
-    /// its client disconnects.
+    /// its client disconnects, except for one that only reads much (``Command/Search/forResponse``).
     ///
     /// - Returns: a result, which is encoded as it is and must not exceed ``MessageLimits/lineLength``, or an error.
     func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError>

@@ -20,7 +20,7 @@ NO_RESULT = set(
     """
     _exit abort arc4random_buf bzero cfmakeraw closelog curl_easy_cleanup curl_easy_reset curl_free curl_global_cleanup
     curl_mime_free curl_share_cleanup curl_slist_free_all curl_url_cleanup exit free freeaddrinfo freeifaddrs globfree
-    memcpy memmove memset openlog perror qsort rewinddir sqlite3_free sync syslog tzset va_end va_start
+    memcpy memmove memset openlog perror qsort rewinddir sqlite3_free sqlite3_progress_handler sync syslog tzset va_end va_start
     atomic_init atomic_store atomic_store_explicit atomic_thread_fence
     """.split()
 )
