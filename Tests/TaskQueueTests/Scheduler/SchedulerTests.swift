@@ -280,8 +280,9 @@ struct SchedulerTests {
     @Test("bytes outlive a time when their directory is not there")
     func missingDirectory() async throws {
         let server = try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory(mode: 0o755)
         let mount = try directory.makeDirectory("mount")
+        try #require(chmod(mount, 0o777) == 0)
         let fixture = try await QueueFixture { settings in
             settings.downloadRoots = [mount]
             settings.retry.attempts = 1_000
