@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TaskModel
 import TestSupport
 import Testing
 

@@ -1,4 +1,3 @@
-import ControlProtocol
 import TaskModel
 import TestSupport
 import Testing
