@@ -96,8 +96,8 @@ struct RequestMaker {
         }
         if let agent = specification.userAgent { request.headerFields[.userAgent] = agent }
         if let referer = specification.referer { request.headerFields[.referer] = referer }
-        TaskLogin(settings: settings, owner: owner).apply(to: &request, specification)
-        request.cookies = specification.cookies.map(TaskCookies.storage)
+        TaskLogin(settings: settings, owner: owner).apply(to: &request, specification, &logins)
+        request.cookies = TaskCookies.storage(specification.cookies)
         request.connectTimeout = specification.connectTimeout
         request.stallTimeout = specification.stallTimeout
         request.proxy = specification.proxy

@@ -1,13 +1,15 @@
 import TaskModel
 import Transfer
 
-/// The cookies of a task, given in Netscape file format.
+/// The cookies of a task.
 enum TaskCookies {
     /// Returns the cookie storage of one run. It also holds the cookies that servers set during the run, and is
     /// discarded with it.
-    static func storage(_ text: String) -> CookieStorage {
+    ///
+    /// - Parameter text: the task's own cookies in Netscape file format; `nil` if it has none.
+    static func storage(_ text: String?) -> CookieStorage {
         let storage = CookieStorage()
-        for line in lines(text) {
+        for line in text.map(lines) ?? [] {
             if let cookie = Cookie(netscape: line) { storage.set(cookie) }
         }
         return storage

@@ -14,6 +14,9 @@ struct ExchangeCookies {
     private let url: CurlURL
     /// Whether stored cookies are sent. Otherwise the request sets its own `Cookie` field or the session sends none.
     private let sendsStored: Bool
+    /// The request's own `Cookie` field, with which the cookies of the request's own storage share a line; `nil` if it
+    /// has none.
+    private let own: String?
 
     /// Creates the cookies of an exchange.
     ///
@@ -24,7 +27,10 @@ struct ExchangeCookies {
         self.request = request
         self.url = url
         // RFC 6265 (section 5.4) permits one `Cookie` field.
-        sendsStored = configuration.httpShouldSetCookies && !SentFields.names(.cookie, request, configuration)
+        own = request.cookies == nil ? nil : request.headerFields[.cookie]
+        sendsStored =
+            configuration.httpShouldSetCookies
+            && (own != nil || !SentFields.names(.cookie, request, configuration))
     }
 
     /// The origin of the cookies. Most exchanges have none, and do not need it.
@@ -38,15 +44,28 @@ struct ExchangeCookies {
     /// Returns the `Cookie` field line with the stored cookies; `nil` if there are none (RFC 6265, section 5.4).
     func fieldLine() -> String? {
         guard sendsStored, !storage.isEmpty else { return nil }
-        var line = "Cookie:"
-        var separator = " "
-        for cookie in storage.cookies(for: origin, now: Int64(time(nil))).prefix(Self.maximumCount) {
-            let pair = "\(separator)\(cookie.name)=\(cookie.value)"
-            guard line.utf8.count + pair.utf8.count < Self.maximumLength else { break }
-            line += pair
-            separator = "; "
+        let cookies = storage.cookies(for: origin, now: Int64(time(nil))).prefix(Self.maximumCount)
+        if cookies.isEmpty { return nil }
+        var pairs = ownPairs(besides: Set(cookies.map(\.name)))
+        // Each pair comes after two bytes: a space and what is before it.
+        var length = pairs.reduce("Cookie".utf8.count) { $0 + $1.utf8.count + 2 }
+        for cookie in cookies {
+            let pair = "\(cookie.name)=\(cookie.value)"
+            length += pair.utf8.count + 2
+            guard length < Self.maximumLength else { break }
+            pairs.append(pair)
         }
-        return separator == " " ? nil : line
+        return pairs.isEmpty ? nil : "Cookie: " + pairs.joined(separator: "; ")
+    }
+
+    /// Returns the pairs of the request's own field. A stored cookie of the same name is newer: a server set it in
+    /// response to the field.
+    private func ownPairs(besides names: Set<String>) -> [String] {
+        (own ?? "").utf8.split(separator: UInt8(ascii: ";")).compactMap { part in
+            let pair = String(Substring(FieldText.trimmed(part)))
+            let name = String(Substring(FieldText.trimmed(pair.utf8.prefix { $0 != UInt8(ascii: "=") })))
+            return pair.isEmpty || names.contains(name) ? nil : pair
+        }
     }
 
     /// Stores the cookies that a response sets.

@@ -155,7 +155,8 @@ public struct TransferRequest: Sendable {
         _modify { yield &fields.value.httpVersion }
     }
     /// The cookie storage in place of the session's ``SessionConfiguration/cookieStorage``. It applies across
-    /// redirects: each server receives its own cookies and may set more.
+    /// redirects: each server receives its own cookies and may set more. The request's own `Cookie` field, if it has
+    /// one, is sent in one line with them; a stored cookie replaces one of the same name.
     public var cookies: CookieStorage? {
         get { fields.value.cookies }
         _modify { yield &fields.value.cookies }

@@ -148,6 +148,19 @@ struct CookieExchangeTests {
         #expect(storage.cookies.map(\.name) == ["kept", "new"])
     }
 
+    @Test("F75: the cookies of a request's own storage share one line with its own field, and replace equal names")
+    func ownStorage() async throws {
+        let server = try server(["stored=2", "new=1"])
+        var request = TransferRequest(
+            url: url(server, "/set"), headerFields: [.cookie: "own=1; stored=mine;; odd"])
+        let own = CookieStorage()
+        request.cookies = own
+        for _ in 0..<2 { #expect(await manager.request(request).outcome.error == nil) }
+        let all = server.requests().map { $0.headers.filter { $0.name == "cookie" }.map(\.value) }
+        #expect(all == [["own=1; stored=mine;; odd"], ["own=1; odd; stored=2; new=1"]])
+        #expect(storage.cookies.isEmpty && own.cookies.map(\.name) == ["stored", "new"])
+    }
+
     @Test("one among the session's additional headers is the request's own too")
     func additional() async throws {
         let (manager, storage) = try Self.make { $0.additionalHeaders = ["cookie: mine=1"] }
