@@ -6,10 +6,13 @@ public struct TaskAddResult: Codable, Sendable, Equatable {
     public var ids: [TaskID]
     /// The ``ids`` of tasks that already existed: their owner has a task with the same key, so nothing was added.
     public var found: [TaskID]
+    /// Warnings about contents of the tasks that are passed over.
+    public var notes: [String]
 
-    public init(ids: [TaskID], found: [TaskID] = []) {
+    public init(ids: [TaskID], found: [TaskID] = [], notes: [String] = []) {
         self.ids = ids
         self.found = found
+        self.notes = notes
     }
 
     public init(from decoder: any Decoder) throws {
@@ -17,6 +20,7 @@ public struct TaskAddResult: Codable, Sendable, Equatable {
         ids = try container.decode([TaskID].self, forKey: .ids)
         // A daemon of an earlier version does not send this field.
         found = try container.decodeIfPresent([TaskID].self, forKey: .found) ?? []
+        notes = try container.decodeIfPresent([String].self, forKey: .notes) ?? []
     }
 }
 

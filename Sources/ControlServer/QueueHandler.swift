@@ -162,8 +162,8 @@ package struct QueueHandler: ControlHandler {
         let (caller, backup) = (caller(peer), peer.backup)
         switch command {
         case .taskAdd(let parameters):
-            let (ids, found) = try await queue.addOrFind(parameters.tasks, by: caller)
-            return TaskAddResult(ids: ids, found: found)
+            let (ids, found, notes) = try await queue.addOrFind(parameters.tasks, by: caller)
+            return TaskAddResult(ids: ids, found: found, notes: notes)
         case .taskGet(let parameters):
             guard let detail = try await queue.detail(of: parameters.id, for: caller) else {
                 throw RPCError.unknownTask(parameters.id)

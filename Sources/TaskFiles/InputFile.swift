@@ -9,6 +9,7 @@ package enum InputFile {
     /// Detects the format from the first line that is neither blank nor a comment. A list of URLs counts as aria2 input
     /// if an indented option follows a URL, or if a line contains several URLs.
     package static func detect(_ bytes: [UInt8]) -> Kind {
+        let bytes = FileText.utf8(bytes)
         var lines =
             bytes.starts(with: FileText.byteOrderMark) ? bytes.dropFirst(FileText.byteOrderMark.count) : bytes[...]
         var kind: Kind?

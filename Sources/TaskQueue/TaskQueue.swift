@@ -197,10 +197,11 @@ package final class TaskQueue: Sendable {
 
     /// Adds tasks like ``add(_:by:)``.
     ///
-    /// - Returns: the ids, and those of them that belong to existing tasks with the same key, in order.
+    /// - Returns: the ids, and those of them that belong to existing tasks with the same key, in order; and warnings about
+    ///   contents of the tasks that are passed over.
     package func addOrFind(
         _ specifications: [TaskSpecification], by caller: Caller
-    ) async throws(QueueError) -> (ids: [TaskID], found: [TaskID]) {
+    ) async throws(QueueError) -> (ids: [TaskID], found: [TaskID], notes: [String]) {
         let now = clock.now()
         let (tasks, admission) = try admit(specifications, by: caller, list: "tasks", now: now)
         try await validate(admission.places, list: "tasks")
@@ -229,7 +230,7 @@ package final class TaskQueue: Sendable {
         let found = outcomes.filter { outcome in
             if case .existing = outcome { true } else { false }
         }
-        return (outcomes.map(\.id), found.map(\.id))
+        return (outcomes.map(\.id), found.map(\.id), admission.notes)
     }
 
     private func logAdded(_ outcomes: [AddOutcome], batch: String?, by caller: Caller) {
@@ -261,6 +262,7 @@ package final class TaskQueue: Sendable {
                     FieldError(field: "\(list)[\(index)].\(error.field)", code: error.code, message: error.message))
             }
         }
+        for note in admission.notes { logger.warning("\(note)", metadata: ["uid": "\(caller.uid)"]) }
         return (tasks, admission)
     }
 

@@ -46,6 +46,51 @@ struct VerifiedDownloadTests {
         daemon.expectTidy()
     }
 
+    @Test("F78: a list names the file by --output or by the name that the server gives it, in the form of gpg")
+    func otherNames() async throws {
+        let upper = sha256.uppercased()
+        let groups = stride(from: 0, to: 64, by: 8).map { String(upper.dropFirst($0).prefix(8)) }
+        let list =
+            "disk.iso: \(groups.prefix(6).joined(separator: " "))\n          "
+            + groups.dropFirst(6).joined(separator: " ") + "\n"
+        let disposition = "Content-Disposition: attachment; filename=\"disk.iso\""
+        let server = try ScriptedServer([
+            "/get?id=1": [.serve(resource, headers: [disposition])], "/get?id=2": [.serve(resource)],
+            "/disk.iso.sha256": [.status(200, body: list)],
+            "/lies": [.status(200, body: "\(String(repeating: "0", count: 64))  disk.iso\n")],
+        ])
+        let daemon = try await DaemonProcess.started(quickRetries)
+        let url = ["--checksum-url", server.url("/disk.iso.sha256")]
+        let named = try await outcome(daemon, url + [server.url("/get?id=1")])
+        #expect(named.state == .completed && named.verified, "\(String(describing: named.error))")
+        #expect(resource.difference(fromFileAt: daemon.path("disk.iso")) == nil)
+        let chosen = try await outcome(daemon, url + ["-o", "disk.iso", "-d", "b", server.url("/get?id=2")])
+        #expect(chosen.state == .completed && chosen.verified, "\(String(describing: chosen.error))")
+        let wrong = try await outcome(
+            daemon, ["--checksum-url", server.url("/lies"), "-d", "c", server.url("/get?id=1")])
+        #expect(wrong.error?.code == .checksumMismatch)
+        daemon.expectTidy()
+    }
+
+    @Test("F78: bad lines of a cookie file are passed over, and dlctl counts them")
+    func cookieFile() async throws {
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        let daemon = try await DaemonProcess.started(quickRetries)
+        let lines = [
+            "\u{FEFF}# Netscape HTTP Cookie File", "127.0.0.1\tFALSE\t/\tFALSE\t4102444800.5\ta\t1",
+            "127.0.0.1\tFALSE\t/\tFALSE\t\tb\t2", "127.0.0.1\tFALSE\t/\tFALSE\t-1\tc\t3", "garbage s3cret",
+            "127.0.0.1 FALSE / FALSE 0 d s3cret",
+        ]
+        let file = try daemon.directory.write(lines.joined(separator: "\r\n"), to: "cookies")
+        let added = try await daemon.dlctl("add", "--wait", "--cookies", file, server.url("/f"))
+        #expect(added.succeeded, "\(added.error)")
+        #expect(server.requests().first?.header("cookie") == "a=1; b=2; c=3")
+        let warning =
+            "warning: cookies: 2 lines are no cookies in Netscape format and are passed over, the first at line 5"
+        #expect(added.error.contains(warning), "\(added.error)")
+        #expect(!added.error.contains("s3cret") && !daemon.log.contains("s3cret"))
+    }
+
     @Test("a Metalink's file comes from all its mirrors, and of a wrong piece only that is fetched again")
     func metalink() async throws {
         var wrong = resource

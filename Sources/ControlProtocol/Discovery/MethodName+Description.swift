@@ -9,9 +9,10 @@ extension MethodName {
                 .result([
                     ParameterField("ids", .array(of: .taskID), "the ids of the tasks, in their order"),
                     ParameterField("found", .array(of: .taskID), "those of the ids that existed under their key"),
+                    ParameterField("notes", .array(of: .text), "what of the tasks is passed over"),
                 ]), errors: [.refused, .unavailable],
                 example: ["tasks": [["url": "https://example.org/a.iso", "batch": "nightly"]]],
-                ["ids": [17], "found": []])
+                ["ids": [17], "found": [], "notes": []])
         case .taskGet:
             MethodDescription(
                 "Returns a task with its history", returns: "task", .shared(.detail),

@@ -25,6 +25,7 @@ package struct Aria2Input: Sendable, Equatable {
     ///   rejected or given twice, an invalid value, or more than `limit` entries.
     package init(parsing bytes: [UInt8], file: String, limit: Int = Limit.entries) throws(FileError) {
         var reader = Aria2Reader(file: file, limit: limit)
+        let bytes = FileText.utf8(bytes)
         var start = bytes.starts(with: FileText.byteOrderMark) ? FileText.byteOrderMark.count : 0
         while start < bytes.count {
             let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count

@@ -20,6 +20,18 @@ struct ChecksumLineReader {
     /// The part of a PGP-signed list that contains the next line: content before or without a signed message, the
     /// message's headers, its content, or its signature.
     private var part = Part.content
+    /// The digest of `gpg --print-md` that the next lines may continue.
+    private var printed: Printed?
+
+    /// A digest as `gpg --print-md` writes it: `NAME: 0123 4567 …`, or `NAME: SHA256 = 01234567 …` for several algorithms.
+    /// Its groups continue on lines that begin with blanks, and begin on the next line after a long name.
+    private struct Printed {
+        var name: ArraySlice<UInt8>
+        /// The algorithm's name; `nil` if the digest's length determines it.
+        var tag: String?
+        var hex: [UInt8] = []
+        var line: Int
+    }
 
     private enum Part {
         case content, signedHeaders, signedContent, signature
@@ -53,20 +65,74 @@ struct ChecksumLineReader {
             if line.starts(with: "- ".utf8) { line = line.dropFirst(2) }
         case .content: break
         }
+        if line.count <= Self.maximumLength, continues(line) { return }
+        finish()
         if line.count <= Self.maximumLength, let entry = Self.entry(line, number: number) {
             entries.append(entry)
+        } else if line.count <= Self.maximumLength, let begun = Self.printed(line, number: number) {
+            printed = begun
         } else if let first = Self.trimmed(line).first, first != UInt8(ascii: "#") {
             hasOther = true
         }
     }
 
+    /// Ends a digest that continued over lines. Called after the last line too.
+    mutating func finish() {
+        guard let ended = printed else { return }
+        printed = nil
+        let algorithm =
+            ended.tag.map { Checksum.Algorithm(loosely: $0) }
+            ?? Checksum.Algorithm.allCases.first { $0.byteCount * 2 == ended.hex.count }
+        let path = Self.segments(of: String(decoding: ended.name, as: UTF8.self))
+        guard let algorithm, !path.isEmpty, let checksum = Self.checksum(algorithm, ended.hex[...]) else {
+            hasOther = true
+            return
+        }
+        entries.append(ChecksumLine(checksum: checksum, path: path, line: ended.line))
+    }
+
+    /// Appends a line to the digest that is being read.
+    ///
+    /// - Returns: whether the line belongs to it.
+    private mutating func continues(_ line: ArraySlice<UInt8>) -> Bool {
+        guard let printed, let first = line.first, let hex = Self.groups(line), !hex.isEmpty,
+            // The digest of a long name begins at the beginning of the next line.
+            first == 0x20 || first == 0x09 || printed.hex.isEmpty
+        else { return false }
+        self.printed?.hex += hex
+        return true
+    }
+
     // MARK: - One line
+
+    /// Parses the first line of a digest of `gpg --print-md`. A long name stands alone before its digest.
+    private static func printed(_ line: ArraySlice<UInt8>, number: Int) -> Printed? {
+        let line = trimmed(line)
+        guard let colon = line.lastIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { return nil }
+        let name = line[..<colon]
+        var rest = trimmed(line[(colon + 1)...])
+        var tag: String?
+        if let sign = rest.firstIndex(of: UInt8(ascii: "=")) {
+            let word = trimmed(rest[..<sign])
+            guard !word.isEmpty, word.allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }) else { return nil }
+            tag = String(decoding: word, as: UTF8.self)
+            rest = rest[(sign + 1)...]
+        }
+        guard let hex = groups(rest) else { return nil }
+        return Printed(name: name, tag: tag, hex: hex, line: number)
+    }
+
+    /// Returns the digits of groups of hexadecimal digits that blanks separate; `nil` if there is anything else.
+    private static func groups(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        let hex = text.filter { !($0 == 0x20 || $0 == 0x09 || $0 == 0x0D) }
+        return hex.allSatisfy(\.isHexDigit) ? Array(hex) : nil
+    }
 
     private static func entry(_ line: ArraySlice<UInt8>, number: Int) -> ChecksumLine? {
         var line = line
         let isEscaped = line.first == UInt8(ascii: "\\")
         if isEscaped { line = line.dropFirst() }
-        guard let (checksum, name) = plain(line) ?? tagged(line) else { return nil }
+        guard let (checksum, name) = plain(line) ?? tagged(line) ?? prefixed(line) ?? trailing(line) else { return nil }
         guard let name else {
             return isEscaped ? nil : ChecksumLine(checksum: checksum, path: [], line: number)
         }
@@ -108,6 +174,36 @@ struct ChecksumLineReader {
         let word = (tag.first == UInt8(ascii: "-") ? "sha" : "") + String(decoding: tag, as: UTF8.self)
         guard let algorithm = Checksum.Algorithm(loosely: word),
             let checksum = checksum(algorithm, trimmed(value.dropFirst()))
+        else { return nil }
+        return (checksum, name)
+    }
+
+    /// Parses `sha256:HASH  name`, also with `=` or a blank after the algorithm, and `sha256:HASH` alone.
+    private static func prefixed(_ line: ArraySlice<UInt8>) -> Parts? {
+        let line = trimmed(line)
+        let tag = line.prefix { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }
+        guard let algorithm = Checksum.Algorithm(loosely: String(decoding: tag, as: UTF8.self)),
+            let separator = line[tag.endIndex...].first, ":= \t".utf8.contains(separator)
+        else { return nil }
+        let rest = trimmed(line[(tag.endIndex + 1)...])
+        let hex = rest.prefix(while: \.isHexDigit)
+        guard let checksum = checksum(algorithm, hex) else { return nil }
+        var name = rest[hex.endIndex...]
+        guard let first = name.first else { return (checksum, nil) }
+        guard first == 0x20 || first == 0x09 else { return nil }
+        name = trimmed(name)
+        return (checksum, name.first == UInt8(ascii: "*") ? name.dropFirst() : name)
+    }
+
+    /// Parses `name HASH`; the digest's length determines the algorithm.
+    private static func trailing(_ line: ArraySlice<UInt8>) -> Parts? {
+        let line = trimmed(line)
+        guard let blank = line.lastIndex(where: { $0 == 0x20 || $0 == 0x09 }) else { return nil }
+        let (name, hex) = (trimmed(line[..<blank]), line[(blank + 1)...])
+        // A colon is for `gpg --print-md`, whose last group may be as long as a digest.
+        guard let last = name.last, last != UInt8(ascii: ":"), last != UInt8(ascii: "="), hex.allSatisfy(\.isHexDigit),
+            let algorithm = Checksum.Algorithm.allCases.first(where: { $0.byteCount * 2 == hex.count }),
+            let checksum = checksum(algorithm, hex)
         else { return nil }
         return (checksum, name)
     }

@@ -3,8 +3,9 @@ package import TaskModel
 /// A list of the digests of files, such as the `SHA256SUMS` next to a download.
 ///
 /// Supported formats are those of GNU coreutils (`HASH  name`, `HASH *name`, with escaped names after a leading
-/// backslash), of BSD and OpenSSL (`SHA256 (name) = HASH`), a file that contains only a digest, and each of these
-/// within a PGP-signed message, whose signature is not verified. Lines in no such format are ignored: a name that is
+/// backslash), of BSD and OpenSSL (`SHA256 (name) = HASH`), of `gpg --print-md` (`name: 0123 4567 …`, over several lines),
+/// `sha256:HASH name` and `name HASH`, a file that contains only a digest, and each of these within a PGP-signed
+/// message, whose signature is not verified. The text is UTF-8, or UTF-16 with a byte order mark. Lines in no such format are ignored: a name that is
 /// missing from the list is an error for the caller that looks it up.
 package struct ChecksumList: Sendable, Equatable {
     /// Limits on a list, which is received from a server.
@@ -21,7 +22,7 @@ package struct ChecksumList: Sendable, Equatable {
     /// Parses a list.
     ///
     /// - Parameter file: the name to print in messages.
-    /// - Throws: ``FileError`` for a list that is too long or that is not UTF-8 text.
+    /// - Throws: ``FileError`` for a list that is too long or that is not text in UTF-8 or UTF-16.
     package init(parsing bytes: [UInt8], file: String) throws(FileError) {
         self.file = file
         guard bytes.count <= Limit.bytes else {
@@ -41,6 +42,7 @@ package struct ChecksumList: Sendable, Equatable {
             }
             reader.read(line.last == UInt8(ascii: "\r") ? line.dropLast() : line, number: number)
         }
+        reader.finish()
         entries = reader.entries
         isBareDigest = entries.count == 1 && entries[0].path.isEmpty && !reader.hasOther
     }
@@ -54,6 +56,15 @@ package struct ChecksumList: Sendable, Equatable {
     /// - Throws: ``FileError`` if the list does not contain the file, or contains two different digests of one
     ///   algorithm for it.
     package func checksum(for path: String) throws(FileError) -> Checksum {
+        guard let checksum = try find(path) else {
+            let name = ChecksumLineReader.segments(of: path).last ?? ""
+            throw FileError(file: file, at: Position(), "has no line for the file name '\(Self.shown(name))'")
+        }
+        return checksum
+    }
+
+    /// Returns the digest of a file like ``checksum(for:)``; `nil` if the list does not contain the file.
+    package func find(_ path: String) throws(FileError) -> Checksum? {
         let wanted = ChecksumLineReader.segments(of: path)
         let name = wanted.last ?? ""
         var found = entries.filter { $0.path.last == name }
@@ -67,10 +78,7 @@ package struct ChecksumList: Sendable, Equatable {
                 file: file, at: Position(line: line),
                 "has a different digest for '\(Self.shown(name))' than an earlier line")
         }
-        guard let strongest = found.max(by: { $0.checksum.algorithm.strength < $1.checksum.algorithm.strength }) else {
-            throw FileError(file: file, at: Position(), "has no line for the file name '\(Self.shown(name))'")
-        }
-        return strongest.checksum
+        return found.max { $0.checksum.algorithm.strength < $1.checksum.algorithm.strength }?.checksum
     }
 
     /// Returns the line number of the first digest that differs from an earlier one of the same algorithm.

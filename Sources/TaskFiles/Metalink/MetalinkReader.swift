@@ -5,6 +5,8 @@ struct MetalinkReader {
     private var xml: XMLReader
     private var places: XMLPlaces
     private let limit: Int
+    /// Returns the URL that a relative one stands for.
+    private let resolve: ((String) -> String?)?
     /// The roles of the open elements, outermost first.
     private var open: [Place] = []
     private var draft: MetalinkDraft?
@@ -31,8 +33,11 @@ struct MetalinkReader {
         case url(rank: Int)
     }
 
-    init(_ bytes: [UInt8], file: String, limit: Int) throws(FileError) {
+    init(
+        _ bytes: [UInt8], file: String, limit: Int, resolve: ((String) -> String?)? = nil
+    ) throws(FileError) {
         self.limit = limit
+        self.resolve = resolve
         xml = try XMLReader(bytes, file: file)
         places = XMLPlaces(xml.source)
     }
@@ -208,8 +213,9 @@ struct MetalinkReader {
                 throw refuse("`hash` of a piece must be a hexadecimal digest of the algorithm that `pieces` names")
             }
         case .url(let rank):
-            let url = String(decoding: text, as: UTF8.self)
+            var url = String(decoding: text, as: UTF8.self)
             guard !Self.isOfOtherProtocol(text) else { return }
+            if !Self.hasScheme(text), let absolute = resolve?(url) { url = absolute }
             do {
                 _ = try TaskAddress(parsing: url)
             } catch {
@@ -220,9 +226,18 @@ struct MetalinkReader {
     }
 
     private static func isOfOtherProtocol(_ url: ArraySlice<UInt8>) -> Bool {
-        let scheme = url.prefix { $0.isLetterOrDigit || Array("+-.".utf8).contains($0) }
-        guard !scheme.isEmpty, url[scheme.endIndex...].first == UInt8(ascii: ":") else { return false }
-        return !TaskAddress.schemes.contains(String(decoding: scheme, as: UTF8.self).lowercased())
+        let scheme = url.prefix(while: isSchemeByte)
+        return hasScheme(url) && !TaskAddress.schemes.contains(String(decoding: scheme, as: UTF8.self).lowercased())
+    }
+
+    /// Returns whether a URL is absolute. The name of a relative one may contain a colon only behind a slash.
+    private static func hasScheme(_ url: ArraySlice<UInt8>) -> Bool {
+        let scheme = url.prefix(while: isSchemeByte)
+        return !scheme.isEmpty && url[scheme.endIndex...].first == UInt8(ascii: ":")
+    }
+
+    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+        byte.isLetterOrDigit || Array("+-.".utf8).contains(byte)
     }
 }
 

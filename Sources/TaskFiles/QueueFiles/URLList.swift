@@ -40,6 +40,7 @@ extension URLList {
 
         /// - Parameters: as for ``URLList/init(parsing:file:limit:)``.
         package init(_ bytes: [UInt8], file: String, limit: Int = QueueFile.Limit.entries) {
+            let bytes = FileText.utf8(bytes)
             self.bytes = bytes
             self.file = file
             self.limit = limit

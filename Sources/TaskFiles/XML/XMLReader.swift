@@ -1,6 +1,6 @@
 /// A pull parser for XML 1.0 with namespaces that returns one tag at a time from bytes in memory.
 ///
-/// Only UTF-8 without a document type definition is accepted. Therefore no entities exist other than the five
+/// Only UTF-8, UTF-16 and ISO 8859-1 without a document type definition are accepted. Therefore no entities exist other than the five
 /// predefined ones, and nothing outside the bytes is ever accessed. The parser makes one pass without recursion, and
 /// every length is limited; the time is linear in the length of the text.
 struct XMLReader {
@@ -379,8 +379,9 @@ struct XMLReader {
             index += 1
             _ = skipBlanks()
             let value = try readValue().lowercased()
-            if name.elementsEqual("encoding".utf8), !["utf-8", "utf8", "us-ascii"].contains(value) {
-                throw source.fault(at: offset, "the encoding \(source.shown(Array(value.utf8)[...])) is not UTF-8")
+            if name.elementsEqual("encoding".utf8), !XMLSource.encodings.contains(value) {
+                let shown = source.shown(Array(value.utf8)[...])
+                throw source.fault(at: offset, "the encoding \(shown) is none of UTF-8, UTF-16 and ISO-8859-1")
             }
             if name.elementsEqual("version".utf8), value != "1.0" {
                 throw source.fault(at: offset, "is not XML 1.0")

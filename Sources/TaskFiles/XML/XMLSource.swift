@@ -16,11 +16,32 @@ struct XMLSource {
                 file: file, at: Position(), code: .tooLarge,
                 "is longer than \(Self.maximumSize >> 20) MiB")
         }
-        let text = try FileText.decode(bytes, file: file)
+        let text = try Self.isLatin1(bytes) ? Self.decodeLatin1(bytes) : FileText.decode(bytes, file: file)
         if let position = FileText.positionOfControlCharacter(in: text) {
             throw FileError(file: file, at: position, "contains a control character; dld reads text files only")
         }
         self.bytes = Array(text.utf8)
+    }
+
+    /// The encodings that a declaration may name, in lower case. UTF-16 needs a byte order mark (XML 1.0, section 4.3.3).
+    static let encodings: Set<String> = ["utf-8", "utf8", "us-ascii", "utf-16", "iso-8859-1", "latin1"]
+    /// The maximum length of an XML declaration in which an encoding is looked for, in bytes.
+    private static let declarationLength = 256
+
+    /// Returns whether the XML declaration names ISO 8859-1, whose bytes are the first 256 characters of Unicode.
+    private static func isLatin1(_ bytes: [UInt8]) -> Bool {
+        guard bytes.starts(with: "<?xml".utf8) else { return false }
+        let declaration = bytes.prefix(declarationLength).prefix { $0 != UInt8(ascii: ">") }
+        let text = String(decoding: declaration, as: UTF8.self).lowercased().filter { $0 != " " && $0 != "'" }
+        return ["iso-8859-1", "latin1"].contains { name in
+            text.contains("encoding=\(name)") || text.contains("encoding=\"\(name)\"")
+        }
+    }
+
+    private static func decodeLatin1(_ bytes: [UInt8]) -> String {
+        var scalars = String.UnicodeScalarView()
+        for byte in bytes { scalars.append(Unicode.Scalar(byte)) }
+        return String(scalars)
     }
 
     /// Returns an error located at `offset`.

@@ -14,6 +14,8 @@ struct Admission {
     private(set) var places: [PlacedTask] = []
     private var known: Set<DownloadPlace> = []
     private var admitted = 0
+    /// Warnings about contents of the tasks admitted so far that are passed over, without repetitions.
+    private(set) var notes: [String] = []
     /// The open files that are the sources of the tasks admitted so far.
     private(set) var passed: [PassedTask] = []
 
@@ -34,6 +36,11 @@ struct Admission {
     /// The host of the previous task and its key, cached for the same reason as `last`.
     private var lastHost: (scheme: String, host: String, port: Int, key: String)?
 
+    /// The cookies of the previous task.
+    private var lastCookies: String?
+    /// The maximum number of warnings about one request.
+    private static let maximumNotes = 16
+
     /// Whether a task exists that the caller may see.
     private let knows: (TaskID) -> Bool
 
@@ -53,6 +60,7 @@ struct Admission {
         defer { admitted += 1 }
         var specification = asked
         let address = try Self.validate(specification)
+        if let cookies = specification.cookies { try check(cookies: cookies) }
         let path: String
         switch specification.kind {
         case .download:
@@ -73,6 +81,16 @@ struct Admission {
         return NewTask(
             specification: specification, secrets: secrets, owner: caller.uid, host: hostKey(of: address),
             lifecycle: lifecycle, path: path)
+    }
+
+    /// Validates cookies. Tasks that are added together mostly have the same.
+    private mutating func check(cookies: String) throws(FieldError) {
+        guard cookies != lastCookies else { return }
+        let bad = try TaskCookies.check(cookies)
+        lastCookies = cookies
+        guard !bad.isEmpty else { return }
+        let note = TaskCookies.note(ofBadLines: bad)
+        if !notes.contains(note), notes.count < Self.maximumNotes { notes.append(note) }
     }
 
     private mutating func hostKey(of address: TaskAddress) -> String {
@@ -211,7 +229,6 @@ struct Admission {
     /// - Returns: the parsed URL.
     private static func validate(_ specification: TaskSpecification) throws(FieldError) -> TaskAddress {
         let address = try specification.check()
-        if let cookies = specification.cookies { try TaskCookies.check(cookies) }
         // A directory on a file server is a list of names, not a file.
         if address.namesDirectory {
             let deed = specification.kind == .download ? "fetches" : "stores"

@@ -7,14 +7,16 @@ import Transfer
 struct Lookup: Sendable {
     enum Source: Sendable, Equatable {
         /// A list of digests, such as `SHA256SUMS`, at its own URL. The file's entry is found by the name in the task's
-        /// URL.
-        case checksumList(String)
+        /// URL, by the name that the task gives the file, or by the one that the server gives it.
+        case checksumList(String, output: String?)
         /// The Metalink at the task's URL.
         case metalink
     }
 
     enum Answer: Sendable, Equatable {
         case checksum(Checksum)
+        /// A list that contains neither the name in the task's URL nor the one that the task gives the file.
+        case list(ChecksumList)
         /// The file described by a Metalink. Its URLs are in order of preference, and at least one of them is usable.
         case file(Metalink.File)
 
@@ -22,6 +24,7 @@ struct Lookup: Sendable {
         var checksum: String? {
             switch self {
             case .checksum(let checksum): checksum.description
+            case .list: nil
             case .file(let file): file.specification.checksum
             }
         }
@@ -43,7 +46,7 @@ struct Lookup: Sendable {
     init(of task: TransferRequest, in source: Source, manager: SessionManager) {
         var request: TransferRequest
         switch source {
-        case .checksumList(let list):
+        case .checksumList(let list, _):
             request = task.redirected(to: list)
             request.maximumBodySize = Int64(ChecksumList.Limit.bytes)
         case .metalink:
@@ -64,7 +67,8 @@ struct Lookup: Sendable {
         request.response(queue: .shared) { [source, url] response in
             do throws(TransferError) {
                 let body = try response.result.get().map { Array($0) } ?? []
-                finished(.success(try Self.answer(source, url, body)))
+                let base = response.metrics.last?.url ?? url
+                finished(.success(try Self.answer(source, url, body, base: base)))
             } catch {
                 finished(.failure(Self.named(error, source)))
             }
@@ -77,7 +81,7 @@ struct Lookup: Sendable {
         var error = error
         switch source {
         case .metalink: error.message = "the Metalink: " + error.message
-        case .checksumList(let list):
+        case .checksumList(let list, _):
             error.message = "the list of checksums at \(TaskSpecification.redact(list)): " + error.message
         }
         return error
@@ -85,26 +89,59 @@ struct Lookup: Sendable {
 
     /// Parses the response body.
     ///
-    /// - Parameter url: the task's URL.
-    static func answer(_ source: Source, _ url: String, _ body: [UInt8]) throws(TransferError) -> Answer {
+    /// - Parameters:
+    ///   - url: the task's URL.
+    ///   - base: the URL from which the body came, to which relative URLs in it refer; `nil` for the task's URL.
+    static func answer(
+        _ source: Source, _ url: String, _ body: [UInt8], base: String? = nil
+    ) throws(TransferError) -> Answer {
         switch source {
-        case .checksumList: .checksum(try checksum(of: url, in: body))
-        case .metalink: .file(try file(of: url, in: body))
+        case .checksumList(_, let output): try checksum(of: url, output: output, in: body)
+        case .metalink: .file(try file(of: url, in: body, base: base ?? url))
         }
     }
 
-    private static func checksum(of url: String, in list: [UInt8]) throws(TransferError) -> Checksum {
+    private static func checksum(
+        of url: String, output: String?, in text: [UInt8]
+    ) throws(TransferError) -> Answer {
         do throws(FileError) {
-            return try ChecksumList(parsing: list, file: "the list").checksum(for: FileName.pathFromURL(url))
+            let list = try ChecksumList(parsing: text, file: "the list")
+            if let checksum = try list.find(FileName.pathFromURL(url)) { return .checksum(checksum) }
+            if let output, let checksum = try list.find(output) { return .checksum(checksum) }
+            return .list(list)
         } catch {
-            throw TransferError(TransferError.Code(rawValue: ErrorCode.checksumMissing.rawValue), "it " + error.message)
+            throw missing(error)
         }
     }
 
-    private static func file(of url: String, in metalink: [UInt8]) throws(TransferError) -> Metalink.File {
+    private static func missing(_ error: FileError) -> TransferError {
+        TransferError(TransferError.Code(rawValue: ErrorCode.checksumMissing.rawValue), "it " + error.message)
+    }
+
+    /// Returns the digest of a file whose name was not known when the list was read.
+    ///
+    /// - Parameters:
+    ///   - names: the names of the file, the most specific first.
+    ///   - url: the URL of the list.
+    static func checksum(
+        of names: [String], in list: ChecksumList, at url: String
+    ) throws(TransferError) -> Checksum {
+        do throws(FileError) {
+            for name in names { if let checksum = try list.find(name) { return checksum } }
+            return try list.checksum(for: names.first ?? "")
+        } catch {
+            throw named(missing(error), .checksumList(url, output: nil))
+        }
+    }
+
+    private static func file(
+        of url: String, in metalink: [UInt8], base: String
+    ) throws(TransferError) -> Metalink.File {
         let files: [Metalink.File]
         do throws(FileError) {
-            files = try Metalink(parsing: metalink, file: "it").files
+            files = try Metalink(
+                parsing: metalink, file: "it", resolve: { TransferRequest.resolve($0, against: base) }
+            ).files
         } catch {
             throw TransferError(
                 TransferError.Code(rawValue: error.code.rawValue),

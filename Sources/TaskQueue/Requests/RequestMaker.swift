@@ -171,7 +171,8 @@ struct RequestMaker {
             }
         }
         if let list = specification.checksumURL, found == nil {
-            return .lookup(Lookup(of: request, in: .checksumList(list), manager: manager))
+            let source = Lookup.Source.checksumList(list, output: specification.output)
+            return .lookup(Lookup(of: request, in: source, manager: manager))
         }
         var naming = DownloadNaming(specification: specification, settings: settings)
         naming.described = described
@@ -179,6 +180,7 @@ struct RequestMaker {
         naming.user = isOwnPlace || settings.isTrusted(record.owner) ? nil : record.owner
         naming.holdsOwnDirectories = settings.layout == .perUser && directory.path == settings.downloadDirectory
         if case .checksum(let checksum) = found { naming.checksum = checksum }
+        if case .list(let list) = found { naming.list = list }
         naming.pieces = Self.digests(work.hasPieceHashes ? try pieces(of: record.id) : specification.pieceHashes)
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
         request.mirrors = specification.mirrors
@@ -288,6 +290,8 @@ struct DownloadNaming: Sendable {
     let policy: ConflictPolicy
     /// The expected digest of the file.
     var checksum: Checksum?
+    /// The list of digests in which the file is looked up by the name that its server gives it.
+    var list: ChecksumList?
     var pieces: PieceDigests?
     /// The name in the Metalink at the task's URL.
     var described: String?
@@ -335,6 +339,11 @@ struct DownloadNaming: Sendable {
             throw TransferError.taken(name, in: directory)
         }
         if case .overwrite = conflict { try directory.checkReplacing(name, for: user) }
+        var checksum = checksum
+        if let list, let url = specification.checksumURL {
+            let names = [resource.suggestedFileName, name].compactMap(\.self)
+            checksum = try Lookup.checksum(of: names, in: list, at: url)
+        }
         var destination = FileDestination(name: name, conflict: conflict)
         destination.user = user
         if let checksum,

@@ -17,28 +17,44 @@ enum TaskCookies {
 
     /// Validates the cookies.
     ///
-    /// - Throws: ``FieldError`` where a line is neither a cookie nor a comment, where there is no cookie, or where
-    ///   there are too many.
-    static func check(_ text: String) throws(FieldError) {
+    /// - Returns: the numbers of the lines that are neither a cookie nor a comment, which are passed over.
+    /// - Throws: ``FieldError`` where there is no cookie, or where there are too many.
+    static func check(_ text: String) throws(FieldError) -> [Int] {
         var count = 0
+        var bad: [Int] = []
         for (index, line) in lines(text).enumerated() {
             if Cookie(netscape: line) != nil {
                 count += 1
             } else if line.utf8.first != UInt8(ascii: "#"), line.utf8.contains(where: { $0 > 0x20 }) {
-                // The message leaves out the line itself, which may contain a secret.
-                throw FieldError(
-                    field: "cookies",
-                    message: "line \(index + 1) is not a cookie in Netscape format: seven fields separated by tabs")
+                bad.append(index + 1)
             }
         }
-        guard count > 0 else { throw FieldError(field: "cookies", message: "contain no cookie") }
+        guard count > 0 else {
+            // The message leaves out the line itself, which may contain a secret.
+            let reason =
+                bad.first.map { ": line \($0) is not in Netscape format, seven fields separated by tabs" } ?? ""
+            throw FieldError(field: "cookies", message: "contain no cookie" + reason)
+        }
         guard count <= CookieStorage.maximumCount else {
             throw FieldError(field: "cookies", message: "must be at most \(CookieStorage.maximumCount) cookies")
         }
+        return bad
     }
 
-    /// Splits the text into lines by bytes, since CR LF is a single `Character`.
+    /// Returns the warning about lines that are passed over. It leaves out the lines, which may contain secrets.
+    static func note(ofBadLines numbers: [Int]) -> String {
+        let count = numbers.count
+        let (lines, verb) = count == 1 ? ("1 line is no cookie", "is") : ("\(count) lines are no cookies", "are")
+        let first = numbers.first.map { ", the first at line \($0)" } ?? ""
+        return "cookies: \(lines) in Netscape format and \(verb) passed over\(first)"
+    }
+
+    /// Splits the text into lines by bytes, since CR LF is a single `Character`. A byte order mark is no part of the
+    /// first one.
     private static func lines(_ text: String) -> [String] {
-        text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { String(Substring($0)) }
+        let mark: Unicode.Scalar = "\u{FEFF}"
+        let text = text.unicodeScalars.first == mark ? Substring(text.unicodeScalars.dropFirst()) : text[...]
+        let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        return lines.map { String(Substring($0)) }
     }
 }

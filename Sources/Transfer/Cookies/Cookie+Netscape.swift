@@ -6,7 +6,8 @@ extension Cookie {
     /// The maximum length of a line, in bytes: fields at their limits, tabs and keywords.
     static let maximumLineLength = 6144
 
-    /// Parses a line of a cookie file.
+    /// Parses a line of a cookie file. The expiry may have a fraction, which is cut off; an empty or negative one is that of a
+    /// session cookie.
     ///
     /// - Parameter line: A single line, with or without its line ending.
     /// - Returns: `nil` for a comment and for an invalid cookie; see
@@ -43,9 +44,17 @@ extension Cookie {
         return word.elementsEqual("false".utf8) ? false : nil
     }
 
+    /// Returns an expiry in whole seconds. Browsers' interfaces give fractions, and -1 for a session cookie; programs that
+    /// write files from them leave both as they are, or leave the field empty.
     private static func seconds(_ field: Substring.UTF8View) -> Int64? {
-        guard !field.isEmpty, field.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        if field.isEmpty { return 0 }
+        let isNegative = field.first == UInt8(ascii: "-")
+        let parts = (isNegative ? field.dropFirst() : field)
+            .split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let whole = parts.first, !whole.isEmpty,
+            parts.allSatisfy({ part in part.allSatisfy { (0x30...0x39).contains($0) } })
+        else { return nil }
         // An expiry that overflows is clamped to the maximum.
-        return Int64(Substring(field)) ?? .max
+        return isNegative ? 0 : Int64(Substring(whole)) ?? .max
     }
 }

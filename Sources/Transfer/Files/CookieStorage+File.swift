@@ -10,6 +10,8 @@ extension CookieStorage {
     ///
     /// The file is trusted: the storage does not check whether a server could have set its cookies.
     ///
+    /// A byte order mark at the beginning is ignored.
+    ///
     /// - Returns: The number of lines that are neither cookies nor comments. These lines are skipped.
     /// - Throws: ``TransferError/Code/io`` or another file error if the file cannot be read,
     ///   ``TransferError/Code/tooLarge`` if it exceeds 16 MiB.
@@ -28,7 +30,9 @@ extension CookieStorage {
             try file.read(into: UnsafeMutableRawBufferPointer(space), at: 0)
         }
         var unread = 0
-        for line in bytes[..<count].split(separator: UInt8(ascii: "\n")) {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let text = bytes[..<count].starts(with: mark) ? bytes[mark.count..<count] : bytes[..<count]
+        for line in text.split(separator: UInt8(ascii: "\n")) {
             guard line.contains(where: { $0 > 0x20 }) else { continue }
             if let text = String(validating: line, as: UTF8.self), let cookie = Cookie(netscape: text) {
                 set(cookie)

@@ -299,6 +299,14 @@ extension TransferRequest {
     }
 }
 
+extension TransferRequest {
+    /// Returns the URL that a relative reference stands for (RFC 3986, section 5); `nil` for an invalid one.
+    package static func resolve(_ reference: String, against base: String) -> String? {
+        guard let base = try? CurlURL(base) else { return nil }
+        return (try? CurlURL(reference, relativeTo: base))?.text
+    }
+}
+
 extension TransferRequest: CustomStringConvertible {
     /// `METHOD URL`, without secrets.
     public var description: String { "\(method.rawValue) \(URLRedaction.redact(url))" }

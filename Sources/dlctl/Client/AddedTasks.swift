@@ -12,10 +12,13 @@ struct AddedTasks: Equatable {
     /// The number of entries of an existing batch that changed their task, and of those that left it unchanged. `nil`
     /// if no batch was applied.
     var applied: (updated: Int, unchanged: Int)?
+    /// Warnings about what of the tasks is passed over.
+    var notes: [String] = []
 
     init(_ result: TaskAddResult) {
         ids = result.ids
         found = result.found
+        notes = result.notes
     }
 
     init(_ result: QueueCommitResult) {
@@ -24,7 +27,8 @@ struct AddedTasks: Equatable {
     }
 
     static func == (one: AddedTasks, other: AddedTasks) -> Bool {
-        one.ids == other.ids && one.found == other.found && one.applied?.updated == other.applied?.updated
+        one.ids == other.ids && one.found == other.found && one.notes == other.notes
+            && one.applied?.updated == other.applied?.updated
             && one.applied?.unchanged == other.applied?.unchanged
     }
 

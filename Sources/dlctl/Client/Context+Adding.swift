@@ -51,6 +51,7 @@ extension Context {
     func conclude(
         _ added: AddedTasks, batch: String? = nil, wait: [TaskID]?, client: ControlClient, isFollowing: Bool = false
     ) throws {
+        report(warnings: added.notes)
         if !json {
             for id in added.ids { output.line(id.description) }
             // Write the ids before the wait begins, so that the caller has them.

@@ -291,4 +291,36 @@ struct MetalinkTests {
             }
         }
     }
+
+    // MARK: - Encodings and relative URLs
+
+    private static func metalink(_ encoding: String, url: String = "http://h/\u{E4}") -> String {
+        """
+        <?xml version="1.0" encoding='\(encoding)'?>
+        <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="\u{E4}.iso"><url>\(url)</url></file></metalink>
+        """
+    }
+
+    @Test("F78: UTF-16 with a byte order mark and ISO 8859-1 are read as their declarations say")
+    func encodings() throws {
+        let wide = "\u{FEFF}\(Self.metalink("UTF-16"))".utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+        let narrow = Self.metalink("ISO-8859-1").unicodeScalars.map { UInt8($0.value) }
+        for bytes in [wide, narrow, Array(Self.metalink("utf-8").utf8)] {
+            let file = try #require(try Metalink(parsing: bytes, file: "f").files.first)
+            #expect(file.output == "\u{E4}.iso" && file.urls == ["http://h/\u{E4}"])
+        }
+        #expect(InputFile.detect(wide) == .metalink && InputFile.detect(narrow) == .metalink)
+        #expect(throws: FileError.self) { try Metalink(parsing: Array(Self.metalink("EBCDIC").utf8), file: "f") }
+    }
+
+    @Test("F78: a relative URL needs a URL of the Metalink; one of another protocol stays ignored")
+    func relative() throws {
+        let bytes = Array(Self.metalink("utf-8", url: "sub/a:b.iso").utf8)
+        let metalink = try Metalink(parsing: bytes, file: "f") { $0 == "sub/a:b.iso" ? "https://h/sub/a:b.iso" : nil }
+        #expect(metalink.files.first?.urls == ["https://h/sub/a:b.iso"])
+        #expect(throws: FileError.self) { try Metalink(parsing: bytes, file: "f") }
+        #expect(throws: FileError.self) {
+            try Metalink(parsing: Array(Self.metalink("utf-8", url: "magnet:?x").utf8), file: "f") { _ in "https://h/" }
+        }
+    }
 }

@@ -15,7 +15,8 @@ struct FileTextTests {
         #expect(throws: fault(2, 3, message)) {
             try FileText.decode(Array("a\r\né\u{65}".utf8) + [0xFF], file: "f")
         }
-        #expect(throws: fault(1, 1, message)) { try FileText.decode([0xFF, 0xFE, 0x61, 0], file: "f") }
+        #expect(throws: fault(1, 1, message)) { try FileText.decode([0xFF, 0x61], file: "f") }
+        #expect(throws: FileError.self) { try FileText.decode([0xFF, 0xFE, 0x00, 0xD8], file: "f") }
         #expect(throws: fault(1, 2, message)) { try FileText.decode([0x61, 0xC3], file: "f") }
     }
 }

@@ -124,8 +124,8 @@ struct AdmissionTests {
         #expect(Self.refusal(of: upload)?.field == "url")
     }
 
-    @Test("lines that are neither cookies nor comments are named by their number, and shown to nobody")
-    func cookies() {
+    @Test("F78: lines that are neither cookies nor comments are passed over and counted, and shown to nobody")
+    func cookies() throws {
         func refusal(_ cookies: String) -> FieldError? {
             var specification = TaskSpecification(url: "http://h/a")
             specification.cookies = cookies
@@ -133,11 +133,25 @@ struct AdmissionTests {
         }
         let cookie = "h\tFALSE\t/\tFALSE\t0\tname\tvalue"
         #expect(refusal("# a comment\r\n\r\n\(cookie)\r\n#HttpOnly_\(cookie)\n") == nil)
-        for wrong in ["s3cret", "Cookie: a=s3cret", "h FALSE / FALSE 0 name s3cret", cookie + "\ts3cret"] {
-            let error = refusal("\(cookie)\n\(wrong)\n")
-            #expect(error?.field == "cookies" && error?.message.hasPrefix("line 2 ") == true)
+        let wrong = ["s3cret", "Cookie: a=s3cret", "h FALSE / FALSE 0 name s3cret", cookie + "\ts3cret"]
+        for line in wrong {
+            let error = refusal("\u{FEFF}\(line)\n")
+            #expect(error?.field == "cookies" && error?.message.contains("line 1 is not in Netscape format") == true)
             #expect(error?.message.contains("s3cret") == false)
         }
+        var admission = Admission(settings: Self.settings(), caller: Caller(uid: 7, isAdministrator: false), now: 5)
+        var specification = TaskSpecification(url: "http://h/a")
+        specification.cookies = "\u{FEFF}\(cookie)\n" + wrong.joined(separator: "\n")
+        for _ in 0..<2 { _ = try admission.admit(specification) }
+        #expect(
+            admission.notes == [
+                "cookies: 4 lines are no cookies in Netscape format and are passed over, the first at line 2"
+            ])
+        specification.cookies = "\(cookie)\ns3cret"
+        _ = try admission.admit(specification)
+        #expect(
+            admission.notes.last
+                == "cookies: 1 line is no cookie in Netscape format and is passed over, the first at line 2")
         #expect(refusal("")?.message == "contain no cookie")
         #expect(refusal("# a comment")?.message == "contain no cookie")
         #expect(refusal(String(repeating: cookie + "\n", count: 3_001))?.field == "cookies")

@@ -100,15 +100,46 @@ struct LookupTests {
         #expect(Self.error(Self.metalink(["http://h/a"])) == nil)
     }
 
+    @Test("F78: a list is searched for the name of the URL, for that of the task, and for that of the server")
+    func names() throws {
+        let list = Array("\(Self.digest)  c.iso\n".utf8)
+        func answer(_ url: String, output: String? = nil) throws(TransferError) -> Lookup.Answer {
+            try Lookup.answer(.checksumList("http://h/S", output: output), url, list)
+        }
+        #expect(try answer("http://h/c.iso?x").checksum == "sha-256:\(Self.digest)")
+        #expect(try answer("http://h/get?id=1", output: "c.iso").checksum == "sha-256:\(Self.digest)")
+        guard case .list(let found) = try answer("http://h/get?id=1", output: "d.iso") else {
+            Issue.record("the list names neither")
+            return
+        }
+        #expect(try Lookup.checksum(of: ["c.iso", "d.iso"], in: found, at: "http://h/S").hex == Self.digest)
+    }
+
+    @Test("F78: a relative URL of a Metalink is beneath the URL that it came from")
+    func relative() throws {
+        let body = Array(Self.metalink(["sub/a.iso", "/b.iso", "//c/c.iso", "https://d/a"]).utf8)
+        let answer = try Lookup.answer(.metalink, "http://h/m", body, base: "http://i/dir/m.meta4?…")
+        guard case .file(let file) = answer else { return }
+        #expect(file.urls == ["http://i/dir/sub/a.iso", "http://i/b.iso", "http://c/c.iso", "https://d/a"])
+        #expect(Self.error(Self.metalink(["a.iso"]), at: "https://h/m") == nil)
+    }
+
     @Test("a list that lacks the file is named, without its secrets, beside the file name that was looked for")
-    func missingName() {
+    func missingName() throws {
         let url = "https://anna:secret@h/SHA256SUMS?key=secret"
+        let source = Lookup.Source.checksumList(url, output: nil)
+        guard
+            case .list(let list) = try Lookup.answer(
+                source, "https://h/d/a%20b.iso?x", Array("\(Self.digest)  c.iso\n".utf8))
+        else {
+            Issue.record("the list does not name it")
+            return
+        }
         do throws(TransferError) {
-            _ = try Lookup.answer(
-                .checksumList(url), "https://h/d/a%20b.iso?x", Array("\(Self.digest)  c.iso\n".utf8))
+            _ = try Lookup.checksum(of: ["a b.iso"], in: list, at: url)
             Issue.record("the list does not name it")
         } catch {
-            let message = Lookup.named(error, .checksumList(url)).message
+            let message = error.message
             #expect(message.hasPrefix("the list of checksums at https://h/SHA256SUMS"), "\(message)")
             #expect(message.hasSuffix(": it has no line for the file name 'a b.iso'"), "\(message)")
             #expect(!message.contains("secret"))

@@ -34,10 +34,19 @@ struct CookieTests {
     }
 
     @Test(
+        "F78: an expiry may have a fraction, and an empty or a negative one is that of a session cookie",
+        arguments: [("1735689600.25", 1_735_689_600), ("7.", 7), ("", 0), ("-1", 0), ("-1.5", 0)])
+    func looseExpiry(text: String, expires: Int64) throws {
+        let cookie = try #require(Cookie(netscape: "a.b\tFALSE\t/\tFALSE\t\(text)\tn\tv"))
+        #expect(cookie.expires == expires && cookie.value == "v")
+    }
+
+    @Test(
         "what is no cookie is none",
         arguments: [
             "", "# a comment", "#HttpOnly_", "a.b\tFALSE\t/\tFALSE\t0", "a.b\tMAYBE\t/\tFALSE\t0\ta\tb",
-            "a.b\tFALSE\t/\tFALSE\t-1\ta\tb", "a.b\tFALSE\t/\tFALSE\t+1\ta\tb", "a.b\tFALSE\t/\tFALSE\t\ta\tb",
+            "a.b\tFALSE\t/\tFALSE\t-\ta\tb", "a.b\tFALSE\t/\tFALSE\t+1\ta\tb", "a.b\tFALSE\t/\tFALSE\t.5\ta\tb",
+            "a.b\tFALSE\t/\tFALSE\t1.5.1\ta\tb", "a.b\tFALSE\t/\tFALSE\t1e9\ta\tb",
             "a.b\tFALSE\t/\tFALSE\t0\t\tb", "a.b\tFALSE\t/\tFALSE\t0\ta\tb\tc", "a.b\tFALSE\t/\tFALSE\t0\ta\tb\u{0}",
             "a.b\tFALSE\t/\tFALSE\t0\ta\tb\nc", "a.b\tFALSE\t/\tFALSE\t0\ta\tb\r\nc", "a.b\tFALSE\tx\tFALSE\t0\ta\tb",
             "\tFALSE\t/\tFALSE\t0\ta\tb", ".\tFALSE\t/\tFALSE\t0\ta\tb", "..b\tFALSE\t/\tFALSE\t0\ta\tb",
