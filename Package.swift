@@ -123,8 +123,8 @@ let package = Package(
         // Tests mirror the sources.
         .target(name: "MutexOrder", path: "Tests/MutexOrder"),
         .target(
-            name: "TestSupport", dependencies: ["CLinux", "HTTPMessages", "MutexOrder"], path: "Tests/TestSupport",
-            swiftSettings: strict),
+            name: "TestSupport", dependencies: ["CLinux", "HTTPMessages", "MutexOrder", .crypto],
+            path: "Tests/TestSupport", swiftSettings: strict),
         .target(name: "CallCount", path: "Tests/CallCount"),
         .executableTarget(
             name: "TransferLoad", dependencies: ["Transfer", "CallCount", .httpTypes], path: "Tests/TransferLoad",

@@ -37,6 +37,10 @@ package enum EasyOption {
         package static let http09 = Number(option: CURLOPT_HTTP09_ALLOWED)
         package static let suppressConnectHeaders = Number(option: CURLOPT_SUPPRESS_CONNECT_HEADERS)
         package static let netrc = Number(option: CURLOPT_NETRC)
+        /// The schemes by which libcurl itself authenticates to the server (CURLAUTH_*).
+        package static let authentication = Number(option: CURLOPT_HTTPAUTH)
+        /// The schemes by which libcurl itself authenticates to the proxy (CURLAUTH_*).
+        package static let proxyAuthentication = Number(option: CURLOPT_PROXYAUTH)
         package static let noBody = Number(option: CURLOPT_NOBODY)
         package static let verifyPeer = Number(option: CURLOPT_SSL_VERIFYPEER)
         package static let verifyHost = Number(option: CURLOPT_SSL_VERIFYHOST)

@@ -43,7 +43,8 @@ final class SessionMaker: Sendable {
         let isSame =
             before.connectTimeout == changed.connectTimeout && before.stallTimeout == changed.stallTimeout
             && before.connectTimeouts == changed.connectTimeouts && before.stallTimeouts == changed.stallTimeouts
-            && before.proxy == changed.proxy && before.deniedNetworks == changed.deniedNetworks
+            && before.proxy == changed.proxy && before.proxyExceptions == changed.proxyExceptions
+            && before.hostProxies == changed.hostProxies && before.deniedNetworks == changed.deniedNetworks
             && before.caFile == changed.caFile && before.hostTrust == changed.hostTrust
             && former.connectionsPerHost == settings.connectionsPerHost
             && former.networkExemption.includesConfiguration == settings.networkExemption.includesConfiguration

@@ -24,6 +24,8 @@ struct DaemonPlan: Sendable {
     var uid: UInt32
     /// The systemd unit that the daemon runs as.
     var unit: String?
+    /// The servers that are contacted without the configuration's proxy.
+    var proxyExemptions: [ProxyExemption] = []
     /// The layout of the download directory if the configuration names none.
     var layout: DownloadLayout
     /// The directories of the daemon itself: its state, its configuration and its socket.
@@ -63,12 +65,15 @@ struct DaemonPlan: Sendable {
         session.connectTimeouts = HostTable(configuration.hosts.compactMapValues(\.connectTimeout))
         session.stallTimeouts = HostTable(configuration.hosts.compactMapValues(\.stallTimeout))
         session.proxy = configuration.network.proxy
-        session.deniedNetworks = configuration.network.deny.map { network in
-            switch network {
-            case .ipv4(let address, let length): IPNetwork(ipv4: address, prefixLength: length)
-            case .ipv6(let address, let length): IPNetwork(ipv6: address, prefixLength: length)
+        session.proxyExceptions = proxyExemptions.map { exemption in
+            switch exemption {
+            case .every: .every
+            case .name(let name, let port): .name(name, port: port)
+            case .network(let network, let port): .network(IPNetwork(network), port: port)
             }
         }
+        session.hostProxies = HostTable(configuration.hosts.compactMapValues(\.proxy))
+        session.deniedNetworks = configuration.network.deny.map { IPNetwork($0) }
         session.hostKeys = .userAndSystemKnownHosts
         session.caFile = configuration.tls.caFile
         session.hostTrust = HostTable(hostTrust)
@@ -105,4 +110,13 @@ struct DaemonPlan: Sendable {
     }
 
     private static let shownHosts = 8
+}
+
+extension IPNetwork {
+    fileprivate init(_ range: NetworkRange) {
+        switch range {
+        case .ipv4(let address, let length): self.init(ipv4: address, prefixLength: length)
+        case .ipv6(let address, let length): self.init(ipv6: address, prefixLength: length)
+        }
+    }
 }

@@ -44,7 +44,9 @@ struct DaemonPlanner: Sendable {
             inheritedSockets: inheritedSockets, socket: socket,
             access: access,
             logLevel: logLevel ?? Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info,
-            uid: environment.uid, unit: environment.unit, layout: environment.isSystem ? .perUser : .shared,
+            uid: environment.uid, unit: environment.unit,
+            proxyExemptions: configuration.network.proxyExemptions ?? environment.proxyExemptions,
+            layout: environment.isSystem ? .perUser : .shared,
             protectedDirectories: protectedDirectories(state, socket: socket))
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import TaskFiles
 import TaskModel
 
 /// The environment: the locations that systemd, XDG and the user define.
@@ -15,7 +16,7 @@ struct ProcessEnvironment {
         for name in [
             "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY", "CREDENTIALS_DIRECTORY",
             "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_DOWNLOAD_DIR", "HOME", "JOURNAL_STREAM",
-            "INVOCATION_ID",
+            "INVOCATION_ID", "no_proxy", "NO_PROXY",
         ] {
             if let value = getenv(name) { variables[name] = String(cString: value) }
         }
@@ -34,6 +35,13 @@ struct ProcessEnvironment {
     var isSystem: Bool {
         if let directory = variables["STATE_DIRECTORY"] { return directory.hasPrefix("/var/") }
         return uid == 0
+    }
+
+    /// The servers that the user of a user's own daemon wants to reach without a proxy (`NO_PROXY`). The spelling in
+    /// lower case has precedence, as in curl(1). Such variables of the system's daemon are ignored.
+    var proxyExemptions: [ProxyExemption] {
+        guard !isSystem, let text = variables["no_proxy"] ?? variables["NO_PROXY"] else { return [] }
+        return ProxyExemption.list(ofVariable: text)
     }
 
     /// The socket of the system's service.

@@ -20,6 +20,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "link": link,
     "metalink": metalink,
     "netlink": netlink,
+    "netrc": netrc,
     "repr-digest": reprDigest,
     "retry-after": retryAfter,
     "set-cookie": setCookie,
@@ -186,7 +187,20 @@ private func checksumList(_ bytes: [UInt8]) {
     for name in ["a", "x/a", "", "SHA256SUMS"] {
         guard let checksum = try? list.checksum(for: name) else { continue }
         precondition(checksum.hex.utf8.count == 2 * checksum.algorithm.byteCount)
-        precondition(String(decoding: bytes, as: UTF8.self).lowercased().contains(checksum.hex))
+        // gpg divides a digest by blanks and line ends, and UTF-16 by zeros.
+        let text = String(decoding: bytes.filter { $0 > 0x20 }, as: UTF8.self)
+        precondition(text.lowercased().contains(checksum.hex))
+    }
+}
+
+/// Fuzzes netrc files. No part of the text is in an error, and no value has a control character.
+private func netrc(_ bytes: [UInt8]) {
+    guard let netrc = try? Netrc(parsing: String(decoding: bytes, as: UTF8.self)) else { return }
+    precondition(!netrc.machines.isEmpty || netrc.fallback != nil)
+    for (machine, login) in netrc.machines {
+        for text in [machine, login.user, login.password].compactMap(\.self) {
+            precondition(text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+        }
     }
 }
 

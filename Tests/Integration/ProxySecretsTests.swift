@@ -15,13 +15,20 @@ struct ProxySecretsTests {
 
         private final class Heard: Sendable { let lines = Mutex<[String]>([]) }
 
-        init() throws {
+        /// - Parameter hasLogins: whether it asks for a login.
+        init(hasLogins: Bool = true) throws {
             let heard = heard
             peer = try TalkingPeer { socket in
                 let head = try socket.readHead()
                 heard.lines.withLock { $0 += head }
                 let words = head.first?.split(separator: " ") ?? []
                 guard words.count == 3, let port = Self.port(words[1]) else { return }
+                // Asked for a login, a client with one repeats its request.
+                if !head.contains(where: { $0.hasPrefix("Proxy-Authorization:") }), hasLogins {
+                    let offer = "Proxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 0\r\nConnection: close"
+                    socket.send(Array("HTTP/1.1 407 who\r\n\(offer)\r\n\r\n".utf8))
+                    return
+                }
                 if words[0] == "CONNECT" {
                     socket.send(Array("HTTP/1.1 200 go on\r\n\r\n".utf8))
                     return try socket.relay(to: port)
@@ -50,14 +57,17 @@ struct ProxySecretsTests {
     /// `ben:of-the-origin` in Base64.
     private static let originLogin = "YmVuOm9mLXRoZS1vcmlnaW4="
     private static let originSecrets = [originLogin, "of-the-cookie", "of-the-field"]
-    private static let echo = Nginx.Location.echo(
-        "/echo", headers: ["authorization", "proxy-authorization", "cookie", "x-api-key"])
+    private static let fields = ["authorization", "proxy-authorization", "cookie", "x-api-key"]
+    private static let echo = Nginx.Location.echo("/echo", headers: fields)
+    /// As ``echo``, for clients with a login only.
+    private static let strictEcho = Nginx.Location.echo("/strict", headers: fields, challenges: true)
 
     private let place: TemporaryDirectory
     private let proxy: Proxy
+    private let openProxy: Proxy
 
     init() throws {
-        (place, proxy) = (try TemporaryDirectory(), try Proxy())
+        (place, proxy, openProxy) = (try TemporaryDirectory(), try Proxy(), try Proxy(hasLogins: false))
         try place.write("of-the-origin\n", to: "password")
     }
 
@@ -96,7 +106,8 @@ struct ProxySecretsTests {
         #expect(proxy.lines.contains { $0.contains(Self.proxyLogin) })
         #expect(!echoed.contains(Self.proxyLogin))
         for secret in Self.originSecrets { #expect(!proxy.lines.contains { $0.contains(secret) }, "\(secret)") }
-        #expect(proxy.lines.count { $0.hasPrefix("CONNECT localhost:\(nginx.port)") } == 1)
+        // The first one had no login.
+        #expect(proxy.lines.count { $0.hasPrefix("CONNECT localhost:\(nginx.port)") } == 2)
         daemon.expectTidy()
     }
 
@@ -105,17 +116,18 @@ struct ProxySecretsTests {
         arguments: ["http", "https", "socks5"])
     func ownField(kind: String) async throws {
         let identity = try await TestCertificates.shared.server
-        let nginx = try await Nginx([Self.echo], tls: kind == "https" ? .init(certificate: identity) : nil)
+        let nginx = try await Nginx(
+            [Self.echo, Self.strictEcho], tls: kind == "https" ? .init(certificate: identity) : nil)
         let daemon = try await daemon()
         let socks = try await SOCKSProxy()
         let header = ["--header", "Proxy-Authorization: Basic of-the-field-for-proxies"]
         let echoed = try await fetch(
-            nginx.url("/echo", host: "localhost"), by: daemon, proxy: kind == "socks5" ? socks.url() : proxy.bareURL,
-            header)
+            nginx.url("/strict", host: "localhost"), by: daemon,
+            proxy: kind == "socks5" ? socks.url() : openProxy.bareURL, header)
         #expect(echoed.contains(Self.originLogin))
         // This proxy forwards the field, which other proxies remove.
         #expect(echoed.contains("of-the-field-for-proxies") == (kind == "http"))
-        if kind == "http" { #expect(proxy.lines.contains("Proxy-Authorization: Basic of-the-field-for-proxies")) }
+        if kind == "http" { #expect(openProxy.lines.contains("Proxy-Authorization: Basic of-the-field-for-proxies")) }
         // Without a proxy the field has no recipient.
         let plain = try await daemon.dlctl(
             ["add", "--wait", "-o", "plain"] + header + [nginx.url("/echo", host: "localhost")])
@@ -130,7 +142,8 @@ struct ProxySecretsTests {
     func redirect(secure: Bool) async throws {
         let identity = try await TestCertificates.shared.server
         let target = try await Nginx([Self.echo], tls: secure ? .init(certificate: identity) : nil)
-        let first = try await Nginx([.custom("/f", "return 302 '\(target.url("/echo", host: "localhost"))';")])
+        let redirect = "return 302 '\(target.url("/echo", host: "localhost"))';"
+        let first = try await Nginx([.custom("/f", Nginx.Location.challenge + redirect)])
         let daemon = try await daemon()
         let echoed = try await fetch(first.url("/f"), by: daemon)
         // The first server received its own secrets through the proxy.

@@ -13,8 +13,10 @@ struct SeparateLoginsTests {
         var script: [String: [ScriptedAnswer]] = [:]
         for number in 0..<12 {
             for user in users {
+                let challenge = ["WWW-Authenticate: Basic realm=\"r\"", "Set-Cookie: challenge=of-\(user.name)"]
                 script["/\(user.name)\(number)"] = [
-                    .serve(resource, headers: ["Set-Cookie: session=of-\(user.name); Path=/"])
+                    .status(401, headers: challenge),
+                    .serve(resource, headers: ["Set-Cookie: session=of-\(user.name); Path=/"]),
                 ]
             }
             script["/nobody\(number)"] = [.serve(resource)]
@@ -43,7 +45,9 @@ struct SeparateLoginsTests {
         for request in server.requests() {
             let name = String(request.path.dropFirst().prefix { !$0.isNumber })
             usersOfConnections[request.connection, default: []].insert(name)
-            #expect(request.header("cookie") == nil, "\(request)")
+            let isChallenged = name != "nobody" && request.header("authorization") == nil
+            #expect(request.header("cookie") == (name == "nobody" || isChallenged ? nil : "challenge=of-\(name)"))
+            if isChallenged { continue }
             if name == "nobody" {
                 #expect(request.header("authorization") == nil && request.header("x-token") == nil, "\(request)")
             } else {

@@ -39,6 +39,7 @@ struct FieldTravelTests {
     /// The samples of fields that are not a plain text or flag for the engine.
     private static func samples(_ directory: TemporaryDirectory) throws -> [String: Sample] {
         let certificate = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
+        let netrc = "machine example.org login sample password secret\n"
         let cookies = "example.org\tFALSE\t/\tFALSE\t0\tname\tvalue\n"
         func quoted(_ text: String) throws -> String {
             String(decoding: try JSONEncoder().encode(text), as: UTF8.self)
@@ -67,6 +68,7 @@ struct FieldTravelTests {
                 json: #""sample""#, text: try directory.write("sample\n", to: "password"),
                 aria2: ["http-user=me", "http-passwd=sample"], beside: user),
             "cookies": Sample(json: try quoted(cookies), text: try directory.write(cookies, to: "cookies")),
+            "netrc": Sample(json: try quoted(netrc), text: try directory.write(netrc, to: "netrc")),
             "caCertificates": Sample(
                 json: try quoted(certificate), text: try directory.write(certificate, to: "certificates")),
             "referer": Sample(
@@ -270,7 +272,7 @@ struct FieldTravelTests {
         dump(request, to: &text)
         dump(request?.headerFields, to: &text)
         dump([request?.credential?.user, request?.credential?.password], to: &text)
-        dump(request?.cookies, to: &text)
+        dump(request?.cookies?.cookies, to: &text)
         dump([request?.url, request?.proxy, request?.caCertificates], to: &text)
         dump([request?.leavesFailingSource, request?.checksDestinationFirst], to: &text)
         return text

@@ -58,14 +58,21 @@ extension Nginx {
 
         /// Responds with 200 and the request as text: the method and path, then each of these headers as `Name: value`,
         /// with an empty value if the request lacked it.
-        package static func echo(_ path: String, headers: [String]) -> Location {
+        ///
+        /// - Parameter challenges: whether a request without a login gets a challenge by the Basic scheme.
+        package static func echo(_ path: String, headers: [String], challenges: Bool = false) -> Location {
             let lines = headers.map { name in
                 "\(name): $http_\(name.lowercased().replacing("-", with: "_"))\\n"
             }
             return Location(
                 path: path,
-                settings: "default_type text/plain; return 200 \"$request_method $request_uri\\n\(lines.joined())\";")
+                settings: (challenges ? challenge : "")
+                    + "default_type text/plain; return 200 \"$request_method $request_uri\\n\(lines.joined())\";")
         }
+
+        /// Settings that ask a client without a login for one, by the Basic scheme.
+        package static let challenge =
+            "if ($http_authorization = '') { add_header WWW-Authenticate 'Basic realm=\"o\"' always; return 401; } "
 
         /// Serves the files of the root with these headers added, also on errors: `Set-Cookie`, `Cache-Control`, …
         package static func headers(_ path: String, _ headers: [(name: String, value: String)]) -> Location {

@@ -64,6 +64,7 @@ enum SharedSchema: String, CaseIterable {
         "user": "the user name for the server",
         "password": "the password for the server",
         "cookies": "cookies in Netscape format",
+        "netrc": "logins by server in netrc format",
         "userAgent": "the User-Agent header",
         "referer": "the Referer header",
         "proxy": "the URL of the proxy",

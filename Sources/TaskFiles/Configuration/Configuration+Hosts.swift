@@ -31,6 +31,7 @@ extension Configuration {
                         let path = time.name == "connect" ? \Host.connectTimeout : \Host.stallTimeout
                         host[keyPath: path] = time.span(atMost: Bound.span, "7d")
                     }
+                case "proxy": host.proxy = value.proxy(mayBeNone: true)
                 case "trust": host.trust = trust(value, of: pattern, files)
                 default: host.httpVersion = value.word()
                 }

@@ -137,6 +137,14 @@ extension Configuration {
         switch value.name {
         case "proxy": network.proxy = value.proxy()
         case "exempt": set(\.network.exempt, value.word())
+        case "no-proxy":
+            let values = value.shape == .list ? value.list("a list of servers") ?? [] : [value]
+            guard values.count <= Bound.proxyExemptions else {
+                return value.report("contains more than \(Bound.proxyExemptions) servers")
+            }
+            network.proxyExemptions = values.compactMap {
+                $0.parse(ProxyExemption.expectation, ProxyExemption.init(parsing:))
+            }
         default:
             guard let values = value.list("a list of \(NetworkRange.expectation)") else { return }
             guard values.count <= Bound.networks else {
@@ -298,8 +306,13 @@ extension YAMLValue {
         }
     }
 
-    fileprivate func proxy() -> String? {
-        guard let proxy = text("a URL such as http://proxy.example.org:3128") else { return nil }
+    /// Parses the URL of a proxy.
+    ///
+    /// - Parameter mayBeNone: whether the word `none` stands for no proxy, as the empty text.
+    func proxy(mayBeNone: Bool = false) -> String? {
+        let expected = "a URL such as http://proxy.example.org:3128" + (mayBeNone ? ", or none" : "")
+        guard let proxy = text(expected) else { return nil }
+        if mayBeNone, proxy == "none" { return "" }
         // The daemon's proxy is validated by the same rule as a task's proxy.
         var task = TaskSpecification(url: "http://localhost/")
         task.proxy = proxy

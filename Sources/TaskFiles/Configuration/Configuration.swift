@@ -153,6 +153,8 @@ package struct Configuration: Sendable, Equatable {
     package struct Network: Sendable, Equatable {
         /// The proxy of tasks that have none of their own.
         package var proxy: String?
+        /// The servers that are contacted without ``proxy``; `nil` if the configuration names none.
+        package var proxyExemptions: [ProxyExemption]?
         /// Networks to which no connection is made.
         package var deny: [NetworkRange] = []
         /// The owners to whom ``deny`` does not apply.
@@ -182,6 +184,8 @@ package struct Configuration: Sendable, Equatable {
         package var stallTimeout: Milliseconds?
         /// The credential and the header lines of the requests of ``HostAccess/owners``.
         package var access = HostAccess()
+        /// The proxy on the way to the host, in place of ``Network/proxy``; an empty text for none.
+        package var proxy: String?
         /// The criteria for the servers of the host; `nil` if the entry says nothing of them.
         package var trust: HostTrust?
 
@@ -297,6 +301,8 @@ package struct Configuration: Sendable, Equatable {
         package static let windows = 1_000
         /// The maximum number of networks in ``Network/deny``; each connection is compared with all of them.
         package static let networks = 1_000
+        /// The maximum number of servers in ``Network/proxyExemptions``; each request is compared with all of them.
+        package static let proxyExemptions = 1_000
         /// The maximum number of patterns in ``queues``.
         package static let queues = 1_000
         /// The range of `count` in ``history`` and ``events``.

@@ -16,12 +16,11 @@ enum ConfigurationKeys {
     static let timeouts = KeyTable(["connect", "stall"])
     static let disk = KeyTable(["min-free", "max-size"])
     static let tls = KeyTable(["ca-file"])
-    static let network = KeyTable(["proxy", "deny", "exempt"])
+    static let network = KeyTable(["proxy", "no-proxy", "deny", "exempt"])
     static let host = KeyTable(
         [
             "connections", "http-version", "download-rate", "upload-rate", "requests-per-second", "headers",
-            "credential",
-            "owners", "trust", "timeouts",
+            "credential", "owners", "trust", "proxy", "timeouts",
         ])
     static let trust = KeyTable(["ca-file", "pin"])
     static let window = KeyTable(["days", "from", "to", "download-rate", "upload-rate", "pause"])

@@ -8,6 +8,8 @@ package enum SecretText {
         package static let password = 1 << 16
         /// The task's limit plus one, so that a longer text fails with the task's own error.
         package static let cookies = TaskSpecification.Limit.cookiesLength + 1
+        /// The task's limit plus one, so that a longer text fails with the task's own error.
+        package static let netrc = Netrc.maximumLength + 1
         package static let form = 1 << 20
         /// The task's limit plus one, so that a longer text fails with the task's own error.
         package static let certificates = TaskSpecification.Limit.certificatesLength + 1
@@ -46,6 +48,7 @@ extension FieldContents {
         case .password: SecretText.Limit.password
         case .cookies: SecretText.Limit.cookies
         case .certificates: SecretText.Limit.certificates
+        case .netrc: SecretText.Limit.netrc
         }
     }
 
@@ -53,7 +56,7 @@ extension FieldContents {
     package func value(_ text: String) -> String {
         switch self {
         case .password: SecretText.password(text)
-        case .cookies, .certificates: text
+        case .cookies, .certificates, .netrc: text
         }
     }
 }

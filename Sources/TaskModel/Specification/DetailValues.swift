@@ -40,6 +40,8 @@ public struct DetailValues: Sendable, Equatable {
     public var password: String?
     /// Cookies in Netscape file format. Each cookie is sent only to the hosts and paths that it names.
     public var cookies: String?
+    /// Logins by server in netrc format, for the task's own server and for those to which redirects and mirrors lead.
+    public var netrc: String?
     public var userAgent: String?
     public var referer: String?
     /// The proxy URL: `http://`, `https://`, `socks5://` or `socks5h://` with host and port.

@@ -183,6 +183,10 @@ extension FieldCheck {
         }
     }
 
+    static let netrc = FieldCheck { task, _ throws(FieldError) in
+        if let netrc = task.netrc { _ = try Netrc(parsing: netrc) }
+    }
+
     static let proxy = FieldCheck { task, field throws(FieldError) in
         guard let proxy = task.proxy else { return }
         try checkText(proxy, field.name, limit: 2048)

@@ -50,5 +50,5 @@ package enum FieldLines: Sendable {
 package enum FieldContents: Sendable {
     /// The first line.
     case password
-    case cookies, certificates
+    case cookies, certificates, netrc
 }

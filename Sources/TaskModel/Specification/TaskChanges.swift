@@ -89,6 +89,12 @@ public struct TaskChanges: Sendable, Equatable {
         set { set("mirrors", \.details.mirrors, newValue) }
     }
 
+    /// The proxy of the task. Resetting it returns to the proxy of the configuration.
+    public var proxy: Change<String>? {
+        get { get("proxy", \.details.proxy) }
+        set { set("proxy", \.details.proxy, newValue) }
+    }
+
     private func get<Value>(_ name: String, _ path: FieldPath<Value>) -> Change<Value>? {
         guard let field = TaskField.named(name), fields.contains(field) else { return nil }
         return resetFields.contains(field) ? .takeBack : .set(values[keyPath: path])
@@ -152,8 +158,9 @@ public struct TaskChanges: Sendable, Equatable {
     /// Whether the changes alter the source of the file: its URL, its expected digest or its mirrors.
     var isOfSource: Bool { url != nil || checksum != nil || mirrors?.value?.isEmpty == false }
 
-    /// Whether the changes alter what the server receives about the client: headers, user name or password.
-    var isOfAccess: Bool { headers != nil || user != nil || password != nil }
+    /// Whether the changes alter what the server receives about the client, or the way to it: headers, user name,
+    /// password or proxy.
+    var isOfAccess: Bool { headers != nil || user != nil || password != nil || proxy != nil }
 
     /// Whether a running transfer continues while the changes are made. It is either unaffected by them or applies them
     /// while it runs.

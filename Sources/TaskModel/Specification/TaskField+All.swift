@@ -6,14 +6,14 @@ extension TaskField {
     /// The changeable fields in the order in which messages name them; a field that is absent here comes last.
     static let changeOrder = [
         "url", "output", "connections", "limit", "headers", "priority", "startAt", "directory", "user", "password",
-        "checksum", "mirrors",
+        "checksum", "mirrors", "proxy",
     ]
 
     /// The changeable fields in the order in which the help of `dlctl set` lists them; a field that is absent here
     /// comes last.
     static let changeHelpOrder = [
-        "url", "mirrors", "checksum", "priority", "limit", "connections", "headers", "user", "password", "startAt",
-        "output", "directory",
+        "url", "mirrors", "checksum", "priority", "limit", "connections", "headers", "user", "password", "proxy",
+        "startAt", "output", "directory",
     ]
 
     private static let ofDownloads: [TaskField] = [
@@ -182,6 +182,14 @@ extension TaskField {
                 value: "file"),
             check: .cookies),
         TaskField(
+            "netrc", .contents(\.details.netrc, .netrc), secrecy: .value, key: .ofAll,
+            option: Option(
+                """
+                Logins by server in netrc format, which dlctl passes to the daemon. Each goes to its server only, also \
+                where redirects and mirrors lead.
+                """, value: "file"),
+            check: .netrc),
+        TaskField(
             "userAgent", .text(\.details.userAgent), word: "user-agent", schemes: .http, key: .ofAll,
             option: Option("The User-Agent header.", value: "text"), aria2: .option("user-agent"),
             check: .text(limit: TaskSpecification.Limit.headerLength)),
@@ -193,6 +201,8 @@ extension TaskField {
             "proxy", .text(\.details.proxy, "a URL such as http://proxy.example.org:3128"), secrecy: .value,
             key: .ofAll,
             option: Option("The proxy: http://, https://, socks5:// or socks5h:// with host and port.", value: "url"),
+            change: Option(
+                "The proxy, as for dlctl add; none returns to that of the configuration.", value: "url"),
             aria2: .composed(["http-proxy", "https-proxy", "ftp-proxy", "all-proxy"]), check: .proxy),
         TaskField(
             "caCertificates", .contents(\.details.caCertificates, .certificates), word: "cacert", key: .ofAll,

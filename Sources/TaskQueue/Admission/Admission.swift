@@ -136,12 +136,19 @@ struct Admission {
         try checkName(asked, before)
         let keepsSecrets = Self.keepsSecrets(asked, before)
         let hasKey = settings.isTrusted(owner)
-        let hasAccess = hasAccess(owner, to: address)
-        if hasAccess, asked.url != before.url {
+        if hasAccess(owner, to: address), asked.url != before.url {
             throw FieldError(
                 field: "url", code: .permissionDenied,
                 message: "may not name this host: the task would send it a credential that the configuration gives to "
                     + "the task's owner and not to you")
+        }
+        // A redirect can lead the task to any host of which the configuration has a credential.
+        let hasAccess = settings.hostAccess.contains { HostAccess.prefers(owner, to: caller.uid, by: $0) }
+        if keepsSecrets || hasKey || hasAccess, asked.proxy != before.proxy {
+            throw FieldError(
+                field: "proxy", code: .permissionDenied,
+                message: "cannot be changed for another user's task if its owner's header fields, cookies, password or "
+                    + "permissions are used to transfer the file")
         }
         if keepsSecrets || hasKey || hasAccess, asked.directory != before.directory {
             throw FieldError(
@@ -183,6 +190,7 @@ struct Admission {
         let changes: [(String, Bool)] = [
             ("url", asked.url != before.url), ("user", asked.user != before.user),
             ("password", asked.password != before.password), ("headers", asked.headers != before.headers),
+            ("proxy", asked.proxy != before.proxy),
         ]
         guard let field = changes.first(where: \.1)?.0 else { return }
         let permission = UploadPermission(settings: settings, user: caller.identity)
@@ -219,8 +227,9 @@ struct Admission {
         let keepsUser = before.user != nil && asked.user == before.user
         let keepsPassword = before.password != nil && asked.password == before.password
         let keepsHeaders = !before.headers.isEmpty && asked.headers == before.headers
-        // Form, cookies and proxy cannot be changed, so the task keeps them.
-        let keepsRest = !before.form.isEmpty || before.cookies != nil || before.proxy != nil
+        let keepsProxy = before.proxy != nil && asked.proxy == before.proxy
+        // Form, cookies and logins by server cannot be changed, so the task keeps them.
+        let keepsRest = !before.form.isEmpty || before.cookies != nil || before.netrc != nil || keepsProxy
         return keepsUser || keepsPassword || keepsHeaders || keepsRest
     }
 

@@ -78,6 +78,8 @@ struct WaitingSentence {
             "waits for \(record.specification.afterTask.map { "task \($0)" } ?? "another task") to complete"
         case .user: "paused by \(isOwn ? "you" : "a user"): \(command("resume"))"
         case .urlExpired: "the URL has expired; give it a new one: \(command("set")) --url NEW"
+        case .auth where record.error?.message.hasPrefix("the proxy ") == true:
+            "the proxy refuses access; give a proxy: \(command("set")) --proxy URL"
         case .auth:
             "the server refuses access; give a login: \(command("set")) --user NAME --password-file FILE"
         case .sourceChanged where record.error?.code == .sourceLost:

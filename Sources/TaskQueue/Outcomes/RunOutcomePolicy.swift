@@ -109,7 +109,8 @@ struct RunOutcomePolicy {
             // Access that was granted before and is now refused has expired. Bytes sent by an upload prove no earlier
             // access.
             let worked = record.specification.kind == .download && record.bytesFetched + report.transferred > 0
-            let reason: TaskReason = error.httpStatus == 403 && worked ? .urlExpired : .auth
+            let isOfProxy = (error.underlying as? ProxyRefusal)?.isCertain ?? false
+            let reason: TaskReason = error.httpStatus == 403 && worked && !isOfProxy ? .urlExpired : .auth
             return conclusion(.block(reason), report, error: error)
         case .whenSourceIsRight: return conclusion(.block(.sourceChanged), report, error: error)
         case .never: return conclusion(.fail, report, error: error)
@@ -221,8 +222,17 @@ struct RunOutcomePolicy {
             case .allowanceUsedUp:
                 " by your downloads: remove some with their files (dlctl remove --delete-file), or have "
                     + "limits.bytes-per-owner raised"
-            default: error.httpStatus == 401 ? "; give a login with --user or --header" : ""
+            default:
+                (error.underlying as? ProxyRefusal).map(hint)
+                    ?? (error.httpStatus == 401 ? "; give a login with --user or --header" : "")
             }
         return TaskFailure(code: code, message: error.message + hint, httpStatus: error.httpStatus)
+    }
+
+    private static func hint(_ refusal: ProxyRefusal) -> String {
+        refusal.isOfRequest
+            ? "; give another proxy, or its login in its URL, with dlctl set --proxy URL"
+            : "; have network.proxy, network.no-proxy or hosts.PATTERN.proxy of the configuration changed, or give a proxy "
+                + "with dlctl set --proxy URL"
     }
 }

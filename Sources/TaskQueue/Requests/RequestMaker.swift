@@ -23,6 +23,8 @@ struct RequestMaker {
     private let now: Milliseconds
     /// The directories of the tasks that start in the same pass.
     private var directories: [RecentDirectories.Key: RecentDirectories.Found] = [:]
+    /// The logins that the configuration has for the owners of the tasks that start in the same pass.
+    private var logins = TaskLogin.Known()
     /// The directories whose names have been synced to disk in this pass.
     private var synchronized: Set<RecentDirectories.Key> = []
 
@@ -82,7 +84,7 @@ struct RequestMaker {
         }
     }
 
-    private func transferRequest(
+    private mutating func transferRequest(
         _ specification: TaskSpecification, owner: UInt32
     ) throws(TransferError) -> TransferRequest {
         var request = TransferRequest(url: specification.url)

@@ -4,18 +4,71 @@ import TaskFiles
 import TaskModel
 import Transfer
 
-/// The choice of the credential that a task presents to its server.
+/// The choice of the credential that a task presents to its server, and to others to which it is led.
 struct TaskLogin {
     let settings: QueueSettings
     /// The uid of the task's owner.
     let owner: UInt32
 
+    /// The logins that the configuration has for owners, each computed once for several tasks.
+    struct Known {
+        fileprivate struct Key: Hashable {
+            var owner: UInt32
+            var isReadByOthers: Bool
+        }
+        fileprivate var logins: [Key: HostTable<ServerLogin>] = [:]
+    }
+
     /// Adds to a request what authenticates the task: its own login, or else what the configuration has for its host.
     ///
     /// - Parameters:
-    ///   - request: the request to the task's own URL. What is added is kept within its origin.
+    ///   - request: the request to the task's own URL. What is added is kept within its origin. Other servers are sent
+    ///     what the task's netrc file or the configuration names for them.
     ///   - specification: the task's options, including secrets.
-    func apply(to request: inout TransferRequest, _ specification: TaskSpecification) {
+    func apply(to request: inout TransferRequest, _ specification: TaskSpecification, _ known: inout Known) {
+        request.awaitsChallenge = true
+        var specification = specification
+        if let text = specification.netrc, let netrc = try? Netrc(parsing: text) {
+            request.logins.append(HostTable(netrc.machines.compactMapValues(Self.login)))
+            complete(&specification, from: netrc, for: request)
+        }
+        if !settings.hostAccess.isEmpty, specification.caCertificates == nil {
+            request.logins.append(logins(isReadByOthers: specification.proxy != nil, &known))
+        }
+        addOwn(to: &request, specification)
+    }
+
+    private static func login(_ login: Netrc.Login) -> ServerLogin? {
+        guard let user = login.user else { return nil }
+        return ServerLogin(
+            schemes: ["http", "https"], credential: Credential(user: user, password: login.password ?? ""))
+    }
+
+    /// Takes the user and the password of the task's own server from the netrc file, as far as the task has none.
+    private func complete(
+        _ specification: inout TaskSpecification, from netrc: Netrc, for request: TransferRequest
+    ) {
+        guard let address = try? TaskAddress(parsing: request.url), request.origin == address.hostKey,
+            !address.isHTTP || request.headerFields[.authorization] == nil,
+            let login = netrc.login(forHost: address.host, port: address.port) ?? netrc.fallback,
+            let user = login.user
+        else { return }
+        let (own, password) =
+            specification.user.map { ($0, specification.password) }
+            ?? (address.login?.user, address.login?.password)
+        guard password == nil, own == nil || own == user else { return }
+        (specification.user, specification.password) = (user, login.password)
+    }
+
+    private func logins(isReadByOthers: Bool, _ known: inout Known) -> HostTable<ServerLogin> {
+        let key = Known.Key(owner: owner, isReadByOthers: isReadByOthers)
+        if let logins = known.logins[key] { return logins }
+        let logins = settings.hostAccess.compactMapValues { $0.login(of: owner, isReadByOthers: isReadByOthers) }
+        known.logins[key] = logins
+        return logins
+    }
+
+    private func addOwn(to request: inout TransferRequest, _ specification: TaskSpecification) {
         guard let (address, entries) = entries(for: request), Self.keepsSecret(specification, address) else {
             request.credential = credential(of: specification)
             return
@@ -23,17 +76,17 @@ struct TaskLogin {
         let (credential, headers) = HostAccess.choose(from: entries, for: address, owner: owner)
         let hasOwnLogin = hasOwnLogin(specification, request, address, credential)
         if !hasOwnLogin, let credential, address.takes(credential) {
-            set(credential, of: &request)
+            (request.credential, request.identity) = credential.forEngine
         } else {
             request.credential = self.credential(of: specification)
         }
         guard address.isHTTP else { return }
         let own = request.headerFields
         for header in headers {
-            guard let (name, value) = TaskSpecification.splitHeader(header), let name = HTTPField.Name(name),
-                own[name] == nil, !(hasOwnLogin && name == .authorization)
+            guard let field = HostAccess.field(header), own[field.name] == nil,
+                !(hasOwnLogin && field.name == .authorization)
             else { continue }
-            request.headerFields.append(HTTPField(name: name, value: value))
+            request.headerFields.append(field)
         }
     }
 
@@ -62,17 +115,6 @@ struct TaskLogin {
         guard let user = specification.user ?? address.login?.user else { return false }
         let password = specification.user == nil ? address.login?.password : specification.password
         return password != nil || user != credential?.user
-    }
-
-    private func set(_ credential: HostCredential, of request: inout TransferRequest) {
-        switch credential {
-        case .password(let user, let password): request.credential = Credential(user: user, password: password)
-        case .bearer(let token): request.credential = .bearer(token)
-        case .certificate(let certificate, let key, let passphrase):
-            request.identity = ClientIdentity(certificate: certificate, key: key, passphrase: passphrase)
-        case .sshKey(let user, let key, let passphrase):
-            request.credential = .privateKey(user: user, text: key, passphrase: passphrase ?? "")
-        }
     }
 
     /// Returns the credential of a task.

@@ -35,7 +35,8 @@ public struct IPNetwork: Sendable, Hashable, CustomStringConvertible {
     /// ``IPAddress/targets``.
     func isReached(by address: IPAddress) -> Bool { address.targets.contains { contains($0) } }
 
-    private func contains(_ address: IPAddress) -> Bool {
+    /// Returns whether the network contains this very address.
+    func contains(_ address: IPAddress) -> Bool {
         address.family == family && (address.number ^ number) >> UInt128(family.width - prefixLength) == 0
     }
 

@@ -12,6 +12,7 @@ extension SessionConfiguration: CustomReflectable {
             ("hostRates", hostRates), ("requestPacer", requestPacer as Any), ("connectTimeout", connectTimeout),
             ("stallTimeout", stallTimeout), ("connectTimeouts", connectTimeouts), ("stallTimeouts", stallTimeouts),
             ("proxy", proxy.map { URLRedaction.redact($0, hidesQuery: false) } as Any),
+            ("proxyExceptions", proxyExceptions), ("hasHostProxies", !hostProxies.isEmpty),
             ("deniedNetworks", deniedNetworks), ("caFile", caFile as Any), ("trustPolicies", trustPolicies),
             ("hostTrust", hostTrust),
             ("identities", identities.keys.sorted()), ("hasCookieStorage", cookieStorage != nil),

@@ -105,13 +105,24 @@ public struct SessionConfiguration: Sendable {
         get { fields.value.proxy }
         _modify { yield &fields.value.proxy }
     }
+    /// The servers that are contacted without ``proxy``. They do not apply to a request's own proxy.
+    public var proxyExceptions: [ProxyException] {
+        get { fields.value.proxyExceptions }
+        _modify { yield &fields.value.proxyExceptions }
+    }
+    /// The proxy URLs by host, in place of ``proxy``; an empty text for a direct connection.
+    public var hostProxies: HostTable<String> {
+        get { fields.value.hostProxies }
+        _modify { yield &fields.value.hostProxies }
+    }
     /// The networks to which no connection is made, regardless of name, notation, redirect or response. A request to
     /// them fails with ``TransferError/Code/addressNotAllowed``.
     ///
     /// Each address is checked when a connection to it is about to be made, so that DNS rebinding cannot bypass the
     /// check. If a name has several addresses, the allowed ones are used. An IPv6 address that embeds an IPv4 address
     /// (mapped, NAT64 with its well-known prefixes, 6to4) is also checked as that address; `0.0.0.0` and `::` are
-    /// checked as the local host. The session's ``proxy`` may be in any network, a request's own proxy may not. The
+    /// checked as the local host. The session's ``proxy`` and ``hostProxies`` may be in any network, a request's own
+    /// proxy may not. The
     /// target of a proxied request is checked if the URL contains an address. If the URL contains a name, the proxy is
     /// responsible for the check. Names behind `socks5://` or `socks4://`, which receive addresses, are resolved and
     /// checked here, and FTP by name is refused behind these. ``TransferRequest/ignoresDeniedNetworks`` exempts a
@@ -227,6 +238,8 @@ public struct SessionConfiguration: Sendable {
         var connectTimeouts = HostTable<Int64>()
         var stallTimeouts = HostTable<Int64>()
         var proxy: String?
+        var proxyExceptions: [ProxyException] = []
+        var hostProxies = HostTable<String>()
         var deniedNetworks: [IPNetwork] = []
         var caFile: String?
         var trustPolicies = ServerTrustPolicyManager(policies: [:])

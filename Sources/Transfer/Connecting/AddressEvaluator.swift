@@ -11,11 +11,11 @@ struct AddressEvaluator {
     /// Whether a connection that another request had opened leads to a denied address.
     private(set) var refusedConnection = false
 
-    init(_ configuration: SessionConfiguration, _ request: TransferRequest) {
+    /// - Parameter proxy: the proxy of the request's connections; `nil` for direct ones.
+    init(_ configuration: SessionConfiguration, _ request: TransferRequest, proxy: ProxyOptions? = nil) {
         denied = request.ignoresDeniedNetworks ? [] : configuration.deniedNetworks
-        let proxy = request.proxy ?? configuration.proxy
-        self.proxy = proxy?.isEmpty == true ? nil : proxy
-        isProxyExempt = self.proxy != nil && proxy == configuration.proxy
+        self.proxy = proxy?.url
+        isProxyExempt = proxy?.url != nil && (proxy?.source == .session || proxy?.url == configuration.proxy)
     }
 
     var isEvaluating: Bool { !denied.isEmpty }

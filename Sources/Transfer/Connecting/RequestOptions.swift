@@ -37,6 +37,10 @@ struct RequestOptions {
         return codings.isEmpty ? nil : "Accept-Encoding: " + codings.joined(separator: ", ")
     }()
 
+    private var proxy: ProxyOptions { ProxyOptions(configuration: configuration, request: request, to: url) }
+    /// Whether a proxy reads the request.
+    private var proxyReads: Bool { url.scheme == "http" && proxy.readsRequests }
+
     /// Sets the options of an exchange.
     ///
     /// - Parameter lines: the result of ``fieldLines()``.
@@ -51,7 +55,7 @@ struct RequestOptions {
         try apply(to: &exchange.easy, lines)
         if url.scheme == "https" {
             if trust.judges { try exchange.evaluatesCertificates() }
-        } else if ProxyOptions(configuration: configuration, request: request).url.isEmpty {
+        } else if proxy.url == nil {
             exchange.keepsHandle()
         }
     }
@@ -79,7 +83,9 @@ struct RequestOptions {
         try easy.set(.tcpKeepAlive, to: true)
         try easy.set(.connectTimeout, to: Int(configuration.connectTimeout(of: request)))
         try easy.set(.bufferSize, to: receiveBuffer)
-        try ProxyOptions(configuration: configuration, request: request).apply(to: easy)
+        // libcurl would send the user and password in the URL by the Basic scheme.
+        if request.withholdsPassword { try easy.set(.authentication, to: 0) }
+        try proxy.apply(to: easy, isRead: proxyReads)
         if url.scheme == "https" {
             try SecurityOptions(
                 configuration: configuration, request: request, host: url.host, port: url.port, trust: trust
@@ -102,10 +108,8 @@ struct RequestOptions {
     private func setHeaders(_ lines: [String], on easy: inout EasyHandle) throws(CurlError) {
         // Fields for the proxy must never reach a server (RFC 9110, section 11.7.2). Through a tunnel, through SOCKS or
         // without a proxy they would.
-        let proxy = ProxyOptions(configuration: configuration, request: request)
-        let isRead = url.scheme == "http" && proxy.readsRequests
         var list = HeaderList()
-        for line in lines where isRead || !SentFields.isForProxy(line) { try list.append(line) }
+        for line in lines where proxyReads || !SentFields.isForProxy(line) { try list.append(line) }
         // libcurl would format its own line twice, character by character.
         if decodes, let line = Self.acceptEncoding, !SentFields.names(.acceptEncoding, request, configuration) {
             try list.append(line)

@@ -2,12 +2,14 @@ import Curl
 import HTTPMessages
 import HTTPTypes
 
-/// The kind of credential that a request was sent with.
+/// The kind of credential that a refused request was sent with, or the proxy that refused it.
 enum SentCredential: Sendable, Equatable {
     /// A bearer token (RFC 6750).
     case token
     /// A user name and password, by the Basic (RFC 7617) or Digest (RFC 7616) scheme.
     case password
+    /// The proxy that refused the request, whatever it was sent with.
+    case proxy(ProxyRefusal)
 
     /// Reads the scheme of an `Authorization` or `Proxy-Authorization` field.
     ///
@@ -33,8 +35,8 @@ extension TransferRequest {
 }
 
 extension Transaction {
-    /// Returns the kind of credential that the server or the proxy rejected with a response; `nil` if none was sent, or
-    /// if the response does not concern credentials.
+    /// Returns the kind of credential that the server rejected with a response, or the proxy that refused the request;
+    /// `nil` if no credential was sent, or if the response does not concern access.
     func sentCredential(for head: ResponseHead) -> SentCredential? {
         switch head.status {
         case 401:
@@ -42,14 +44,16 @@ extension Transaction {
             let authorization = machine.authorization
             if authorization.answers(url) { return authorization.isToken ? .token : .password }
             if let own = request.sentCredential(in: .authorization, session.configuration) { return own }
-            // libcurl sends the user and password of the URL if there is no such field.
-            let login = try? url.userInformation()
-            return login?.user?.isEmpty == false ? .password : nil
-        case 407:
-            if machine.authorization.answersProxy { return .password }
-            let configuration = session.configuration
-            if ProxyOptions(configuration: configuration, request: request).hasLogin { return .password }
-            return request.sentCredential(in: .proxyAuthorization, configuration)
+            return request.unaskedLogin(at: url) == nil ? nil : .password
+        case 403, 407:
+            guard let url else { return nil }
+            let proxy = ProxyOptions(configuration: session.configuration, request: request, to: url)
+            guard url.scheme == "http", proxy.readsRequests else { return nil }
+            let sentLogin =
+                machine.authorization.answersProxy
+                || request.sentCredential(in: .proxyAuthorization, session.configuration) != nil
+            return ProxyRefusal(proxy, sentLogin: sentLogin, isCertain: head.status == 407 || head.isOfProxy)
+                .map { .proxy($0) }
         default: return nil
         }
     }

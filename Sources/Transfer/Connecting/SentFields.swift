@@ -95,6 +95,7 @@ enum SentFields {
     private static func ownAuthorization(of request: TransferRequest) -> String? {
         guard let credential = request.credential else { return nil }
         return switch credential.kind {
+        case .password where request.withholdsPassword: nil
         case .password: BasicAuthorization.fieldValue(for: credential)
         case .bearer(let token): "Bearer \(token)"
         case .privateKey, .privateKeyText: nil

@@ -12,11 +12,11 @@ extension TransferError {
     /// - Parameters:
     ///   - exchange: the failed exchange.
     ///   - peer: the host that libcurl connects to: the server, or the proxy in front of it.
-    ///   - sendsLogin: whether the proxy was sent a user name and password.
+    ///   - proxy: the proxy, to which libcurl sent the user name and password of its URL if it asked for them.
     /// - Returns: `nil` if ``exchange(_:bodyBegun:host:)`` is as specific.
     static func connecting(
         _ error: CurlError, _ exchange: Exchange, to peer: (host: String, port: Int),
-        for server: (host: String, port: Int), sendsLogin: Bool
+        for server: (host: String, port: Int), by proxy: ProxyOptions
     ) -> TransferError? {
         let isProxy = peer != server
         let (systemError, proxyStatus) = (exchange.easy.systemError(), exchange.easy.proxyStatus())
@@ -44,19 +44,16 @@ extension TransferError {
         case .sslConnectError where systemError != 0 || indicatesCut(error.message):
             TransferError(.cannotConnect, "the connection to \(name) was lost during the TLS handshake")
         // CURLE_RECV_ERROR, which also occurs if a proxy refuses a tunnel.
-        case .recvError where proxyStatus == 407:
-            TransferError(
-                .httpStatus, ResponseEvaluator.words(for: proxyStatus, sendsLogin ? .password : nil),
-                httpStatus: proxyStatus)
         case .recvError where proxyStatus >= 300:
+            .refusedTunnel(proxyStatus, to: server.host, by: ProxyRefusal(proxy, sentLogin: proxy.hasLogin))
+        case .proxy where exchange.easy.isRefusedByProxy() && proxy.hasLogin:
             TransferError(
-                .httpStatus,
-                "\(name) responded with status \(proxyStatus) to the request for a connection to \(server.host)",
-                httpStatus: proxyStatus)
-        case .proxy where exchange.easy.isRefusedByProxy() && sendsLogin:
-            TransferError(.loginRefused, "\(name) rejected the user name and password")
+                .loginRefused, "\(name) rejected the user name and password",
+                underlying: ProxyRefusal(proxy, sentLogin: true))
         case .proxy where exchange.easy.isRefusedByProxy():
-            TransferError(.loginRefused, "\(name) requires a user name and password, which its URL can contain")
+            TransferError(
+                .loginRefused, "\(name) requires a user name and password, which its URL can contain",
+                underlying: ProxyRefusal(proxy))
         case .proxy: TransferError(.cannotConnect, "\(name) cannot connect to \(server.host): \(error.message)")
         default: nil
         }
@@ -75,6 +72,18 @@ extension TransferError {
             code == .cannotConnect || code == .timedOut || code == .unreachable
         else { return self }
         return ofProxy(RouteLookup.origin(ofProxy: proxy))
+    }
+
+    /// Creates the error for a proxy that refuses a connection to a server.
+    private static func refusedTunnel(_ status: Int, to host: String, by refusal: ProxyRefusal?) -> TransferError {
+        let name = refusal.map { "the proxy \($0.proxy)" } ?? "the proxy"
+        let words =
+            switch status {
+            case 407: refusal?.words(for: status) ?? ResponseEvaluator.words(for: status)
+            case 403: "\(name) refuses a connection to \(host) (403)"
+            default: "\(name) responded with status \(status) to the request for a connection to \(host)"
+            }
+        return TransferError(.httpStatus, words, httpStatus: status, underlying: refusal)
     }
 
     /// Whether the process can open no further file. libcurl does not report the reason if it cannot create a socket.

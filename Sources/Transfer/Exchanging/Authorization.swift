@@ -14,6 +14,7 @@ struct Authorization {
 
     /// Credentials that are sent with all further requests.
     private struct Answer {
+        /// The server or proxy, as scheme, name and port.
         var origin: String
         var credential: Credential
         var scheme: ProtectionSpace.Method
@@ -38,14 +39,19 @@ struct Authorization {
     // MARK: Request fields
 
     /// Returns the `Authorization` and `Proxy-Authorization` field lines for a request.
-    mutating func fields(for request: TransferRequest, at url: CurlURL) -> [String] {
+    ///
+    /// - Parameter proxy: the URL of the proxy on the way to the server; `nil` without one.
+    mutating func fields(for request: TransferRequest, at url: CurlURL, proxy: String?) -> [String] {
         var lines: [String] = []
         if server?.origin == url.origin {
             if let value = Self.value(of: &server, request.method, target: url.target) {
                 lines.append("Authorization: \(value)")
             }
         }
-        if url.scheme == "http", let value = Self.value(of: &proxy, request.method, target: url.text) {
+        if url.scheme == "http", let known = self.proxy?.origin, known == Self.origin(ofProxy: proxy) {
+            // The target as libcurl sends it to a proxy.
+            let target = "http://\(url.host)" + (url.port == 80 ? "" : ":\(url.port)") + url.target
+            guard let value = Self.value(of: &self.proxy, request.method, target: target) else { return lines }
             lines.append("Proxy-Authorization: \(value)")
         }
         return lines
@@ -59,6 +65,10 @@ struct Authorization {
 
     /// Whether the credentials for the server are a bearer token.
     var isToken: Bool { server?.scheme == .bearer }
+
+    private static func origin(ofProxy url: String?) -> String? {
+        url.flatMap { try? CurlURL($0) }?.origin
+    }
 
     private static func value(of answer: inout Answer?, _ method: HTTPRequest.Method, target: String) -> String? {
         guard let known = answer else { return nil }
@@ -80,11 +90,16 @@ struct Authorization {
 
     /// Returns the challenge of a 401 or 407 response.
     ///
+    /// - Parameters:
+    ///   - proxy: the URL of the proxy on the way to the server; `nil` without one.
+    ///   - assumesBasic: whether a 401 response without a challenge asks for the Basic scheme. A 407 response always does:
+    ///     RFC 9110 (section 15.5.8) requires a challenge, and some proxies leave it out.
     /// - Returns: `nil` if the response has no challenge of a supported scheme.
-    func demand(of head: ResponseHead, at url: CurlURL, proxy: String?) -> Demand? {
+    func demand(of head: ResponseHead, at url: CurlURL, proxy: String?, assumesBasic: Bool = false) -> Demand? {
         let isProxy = head.status == 407
         guard head.status == 401 || isProxy else { return nil }
-        let offers = isProxy ? head.proxyAuthenticationOffers : head.authenticationOffers
+        var offers = isProxy ? head.proxyAuthenticationOffers : head.authenticationOffers
+        if offers.isEmpty, isProxy || assumesBasic { offers = [AuthenticationOffer(scheme: "basic")] }
         let digest = DigestAuthorization.best(of: offers)
         let method: ProtectionSpace.Method
         if digest != nil {
@@ -107,6 +122,12 @@ struct Authorization {
 
     func failureCount(_ demand: Demand) -> Int { failures[demand.space] ?? 0 }
 
+    /// Returns the credentials that were sent to the server or proxy of a challenge.
+    private func answer(to demand: Demand, at url: CurlURL) -> Answer? {
+        let (answer, origin) = demand.space.isProxy ? (proxy, demand.space.origin) : (server, url.origin)
+        return answer?.origin == origin ? answer : nil
+    }
+
     /// Counts a refusal if the request had been sent with credentials.
     ///
     /// - Parameter own: the request's own credential, which was sent before any challenge.
@@ -114,15 +135,15 @@ struct Authorization {
         // A password was sent as Basic; another scheme is still to be tried. A token is not proposed again, and counts
         // no failure: another credential may be used.
         let isRefused = own?.kind == .password && demand.space.method == .basic && !demand.space.isProxy
-        let answered = demand.space.isProxy ? proxy != nil : server?.origin == url.origin
-        if answered || isRefused { failures[demand.space, default: 0] += 1 }
+        if answer(to: demand, at: url) != nil || isRefused { failures[demand.space, default: 0] += 1 }
     }
 
     /// Adopts a credential for all further requests.
     ///
     /// - Returns: whether the credential fits the challenge.
     mutating func use(_ credential: Credential, for demand: Demand, at url: CurlURL) -> Bool {
-        var answer = Answer(origin: url.origin, credential: credential, scheme: .basic)
+        let isProxy = demand.space.isProxy
+        var answer = Answer(origin: isProxy ? demand.space.origin : url.origin, credential: credential, scheme: .basic)
         switch credential.kind {
         case .bearer: answer.scheme = .bearer
         case .password:
@@ -135,15 +156,21 @@ struct Authorization {
         // Private keys apply to file servers only.
         case .privateKey, .privateKeyText: return false
         }
-        if demand.space.isProxy { proxy = answer } else { server = answer }
+        if isProxy { proxy = answer } else { server = answer }
         return true
     }
 
     /// Replaces an expired nonce and keeps the credential. Returns whether the request can be sent again.
     mutating func renew(_ demand: Demand, at url: CurlURL) -> Bool {
-        let known = demand.space.isProxy ? proxy : server?.origin == url.origin ? server : nil
-        guard demand.isStale, let known, known.scheme == .digest, renewals < Self.maximumRenewals else { return false }
+        guard demand.isStale, let known = answer(to: demand, at: url), known.scheme == .digest,
+            renewals < Self.maximumRenewals
+        else { return false }
         renewals += 1
         return use(known.credential, for: demand, at: url)
     }
+}
+
+extension ProtectionSpace {
+    /// The server or proxy, as scheme, name and port.
+    fileprivate var origin: String { "\(scheme)://\(host):\(port)" }
 }

@@ -71,11 +71,10 @@ final class ExchangeLauncher {
         lookup = nil
         turnWait = 0
         launchedAt = .now()
-        evaluator = AddressEvaluator(session.configuration, plan.request)
+        let proxy = ProxyOptions(configuration: session.configuration, request: plan.request, to: plan.url)
+        evaluator = AddressEvaluator(session.configuration, plan.request, proxy: proxy)
         do throws(TransferError) {
-            let route = try RouteLookup(
-                to: (plan.url.host, plan.url.port), proxy: plan.request.proxy ?? session.configuration.proxy,
-                evaluator: evaluator)
+            let route = try RouteLookup(to: (plan.url.host, plan.url.port), proxy: proxy.url, evaluator: evaluator)
             try lookUp(route, plan, handler, failed)
         } catch {
             failed(error)
@@ -236,10 +235,11 @@ final class ExchangeLauncher {
             let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
             if let peer, let url {
                 let server = (url.host, url.port)
-                let proxy = ProxyOptions(configuration: session.configuration, request: task.originalRequest)
+                let proxy = ProxyOptions(
+                    configuration: session.configuration, request: task.originalRequest, to: url)
                 let error =
                     TransferError.plainHTTPResponse(words, exchange, to: peer, for: server)
-                    ?? .connecting(words, exchange, to: peer, for: server, sendsLogin: proxy.hasLogin)
+                    ?? .connecting(words, exchange, to: peer, for: server, by: proxy)
                 if let error {
                     return error.blamed(on: proxy.url, exchange, peer: peer, server: server).caused(by: words)
                 }

@@ -49,12 +49,7 @@ extension RedirectRule {
         if next.method != request.method {
             next.headerFields = HTTPFields(next.headerFields.filter { !aboutBody.contains($0.name.canonicalName) })
         }
-        if target.origin != url.origin {
-            next.credential = nil
-            next.identity = nil
-            next.hasLeftOrigin = true
-            next.headerFields = HTTPFields(next.headerFields.filter { isHarmless($0.name.canonicalName) })
-        }
+        if target.origin != url.origin { next.leaveOrigin(for: target) }
         return (next, target)
     }
 }

@@ -48,10 +48,15 @@ extension Transaction {
         return challenge
     }
 
-    /// Returns the credential to propose: the request's own, unless it is a token, which was sent already, or else a
-    /// stored one.
+    /// Returns the credential to propose: the request's own, unless it is a token, which was sent already, or that of
+    /// the URL of the server or the proxy, or else a stored one.
     private func proposal(for demand: Authorization.Demand) -> Credential? {
-        if !demand.space.isProxy, let own = request.credential, !own.isToken { return own }
+        if demand.space.isProxy, let url {
+            let proxy = ProxyOptions(configuration: session.configuration, request: request, to: url)
+            if let login = proxy.login { return login }
+        } else if let url, let own = request.login(at: url), !own.isToken {
+            return own
+        }
         return session.configuration.credentialStorage.credential(for: demand.space)
     }
 

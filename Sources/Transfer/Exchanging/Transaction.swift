@@ -73,7 +73,7 @@ final class Transaction {
         machine = TransactionStateMachine(
             request ?? task.originalRequest,
             TransactionStateMachine.Configuration(
-                maximumRedirects: session.configuration.maximumRedirects, proxy: session.configuration.proxy))
+                maximumRedirects: session.configuration.maximumRedirects, proxies: session.configuration.proxyRules))
         limits = ByteLimits(task.core)
         launcher = ExchangeLauncher(core: core, task: task)
     }
@@ -227,7 +227,8 @@ final class Transaction {
             try request.checkHeaders()
             var contribution = try client.prepare(request, at: url, of: self)
             machine.prepared(expecting: contribution.expectation)
-            contribution.fields += machine.authorization.fields(for: request, at: url)
+            let proxy = ProxyOptions(configuration: session.configuration, request: request, to: url)
+            contribution.fields += machine.authorization.fields(for: request, at: url, proxy: proxy.url)
             cookies = ExchangeCookies(of: request, at: url, session.configuration)
             if let line = cookies?.fieldLine() { contribution.fields.append(line) }
             let isAuthorized = machine.authorization.answers(url)

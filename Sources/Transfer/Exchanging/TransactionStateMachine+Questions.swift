@@ -52,7 +52,7 @@ extension TransactionStateMachine {
         _ demand: Authorization.Demand, _ head: ResponseHead, at url: CurlURL
     ) -> TransactionAction {
         if authorization.renew(demand, at: url) { return discard(then: .send(request, url), .inCallback) }
-        authorization.recordRefusal(demand, at: url, own: request.credential)
+        authorization.recordRefusal(demand, at: url, own: request.unaskedLogin(at: url))
         return ask(.challenge(demand, head), .inCallback)
     }
 

@@ -18,7 +18,10 @@ extension TransactionStateMachine {
         if RedirectRule.isRedirect(head.status), request.redirects.follows(head.status, method: request.method) {
             return redirected(head, at: url, asksDelegate: asksAboutRedirects)
         }
-        if let demand = authorization.demand(of: head, at: url, proxy: request.proxy ?? configuration.proxy) {
+        let proxy = configuration.proxies.choose(own: request.proxy, for: url.host, port: url.port)?.url
+        if let demand = authorization.demand(
+            of: head, at: url, proxy: proxy, assumesBasic: request.withholdsLogin(at: url))
+        {
             return challenged(demand, head, at: url)
         }
         return deliver(head, at: url, .inCallback)

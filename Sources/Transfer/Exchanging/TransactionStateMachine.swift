@@ -16,8 +16,8 @@ struct TransactionStateMachine {
     /// The settings of the session that decisions depend on.
     struct Configuration {
         var maximumRedirects = 20
-        /// The session's proxy. A request may have its own.
-        var proxy: String?
+        /// The session's proxies. A request may have its own.
+        var proxies = ProxyRules()
     }
 
     indirect enum State {

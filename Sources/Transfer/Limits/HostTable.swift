@@ -13,6 +13,16 @@ public struct HostTable<Value: Sendable>: Sendable {
     /// Whether the table has no values.
     public var isEmpty: Bool { values.isEmpty }
 
+    /// Returns whether a value of any entry satisfies a condition.
+    package func contains(where condition: (Value) -> Bool) -> Bool { values.values.contains(where: condition) }
+
+    /// Returns the table with the values that `transform` returns for those of this one.
+    package func compactMapValues<Other>(_ transform: (Value) -> Other?) -> HostTable<Other> {
+        var table = HostTable<Other>()
+        table.values = values.compactMapValues(transform)
+        return table
+    }
+
     /// Returns the value for a host name and port; `nil` if there is none.
     public func value(forHost host: String, port: Int) -> Value? {
         var found: Value?

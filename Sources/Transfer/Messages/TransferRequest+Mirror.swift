@@ -7,6 +7,7 @@ extension TransferRequest: CustomReflectable {
         let children: [(label: String?, value: Any)] = [
             ("url", URLRedaction.redact(url)), ("method", method.rawValue),
             ("headerFields", HTTPHeaders(headerFields)), ("credential", credential as Any),
+            ("awaitsChallenge", awaitsChallenge), ("hasLogins", !logins.isEmpty),
             ("identity", identity as Any),
             ("proxy", proxy.map { URLRedaction.redact($0, hidesQuery: false) } as Any),
             ("hasCACertificates", caCertificates != nil), ("maximumBodySize", maximumBodySize as Any),

@@ -43,14 +43,28 @@ public struct TransferRequest: Sendable {
         get { fields.value.credential }
         _modify { yield &fields.value.credential }
     }
+    /// Whether a user name and password are sent by `http` only after the server asked for them, so that a server which
+    /// asks for a digest (RFC 7616) never receives the password itself. A server that hides what it has from clients
+    /// without a login, and asks for none, then does not recognise the client.
+    public var awaitsChallenge: Bool {
+        get { fields.value.awaitsChallenge }
+        _modify { yield &fields.value.awaitsChallenge }
+    }
+    /// What requests to other servers than the request's own are sent with, in order of precedence: after a redirect,
+    /// and for mirrors and lists.
+    package var logins: [HostTable<ServerLogin>] {
+        get { fields.value.logins }
+        _modify { yield &fields.value.logins }
+    }
     /// The client identity for this URL's origin only; `nil` for the session's identity for the host.
     public var identity: ClientIdentity? {
         get { fields.value.identity }
         _modify { yield &fields.value.identity }
     }
     /// The proxy URL (`http://`, `https://`, `socks5://` or `socks5h://`); `nil` for the session's proxy. The URL
-    /// contains the user name and password for a SOCKS proxy, or for an HTTP proxy's tunnel (to `https` and file
-    /// servers, and for streams). Proxy challenges are delivered for plain `http` only.
+    /// contains the user name and password, which answer the proxy's challenge by the Basic or Digest scheme; an empty
+    /// text stands for no proxy. Challenges to requests for a tunnel (to `https` and file servers, and for streams) are
+    /// not delivered.
     public var proxy: String? {
         get { fields.value.proxy }
         _modify { yield &fields.value.proxy }
@@ -243,6 +257,8 @@ public struct TransferRequest: Sendable {
         var headerFields: HTTPFields
         var invalidHeaders: [InvalidHeader] = []
         var credential: Credential?
+        var awaitsChallenge = false
+        var logins: [HostTable<ServerLogin>] = []
         var identity: ClientIdentity?
         var proxy: String?
         var caCertificates: String?
@@ -290,11 +306,9 @@ extension TransferRequest {
         var request = self
         request.url = url
         request.mirrors = []
-        if let origin = try? CurlURL(url).origin, origin == (try? CurlURL(self.url).origin) { return request }
-        request.credential = nil
-        request.identity = nil
-        request.hasLeftOrigin = true
-        request.headerFields = HTTPFields(headerFields.filter { RedirectRule.isHarmless($0.name.canonicalName) })
+        let target = try? CurlURL(url)
+        if let target, target.origin == (try? CurlURL(self.url).origin) { return request }
+        request.leaveOrigin(for: target)
         return request
     }
 }

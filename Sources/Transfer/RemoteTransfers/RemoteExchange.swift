@@ -149,7 +149,9 @@ final class RemoteExchange: ExchangeHandler {
     }
 
     private func resolve(_ attempt: RemoteAttempt) {
-        connection = Connection(evaluator: AddressEvaluator(session.configuration, request))
+        let proxy = ProxyOptions(
+            configuration: session.configuration, request: request, host: file.host, port: file.port)
+        connection = Connection(evaluator: AddressEvaluator(session.configuration, request, proxy: proxy))
         resolution = nil
         do throws(TransferError) {
             if let type = attempt.hostKeyType {
@@ -159,8 +161,7 @@ final class RemoteExchange: ExchangeHandler {
                 connection.key = try MemoryFile(Array(text.utf8))
             }
             let route = try RouteLookup(
-                to: (file.host, file.port), proxy: request.proxy ?? session.configuration.proxy,
-                evaluator: connection.evaluator)
+                to: (file.host, file.port), proxy: proxy.url, evaluator: connection.evaluator)
             if file.scheme.isFTP { try checkDataConnections(route) }
             let plan = RouteResolution.Plan(
                 route: route, request: request, server: file.host, begunAt: connection.begunAt)
@@ -330,10 +331,11 @@ final class RemoteExchange: ExchangeHandler {
             end.hasExpired = exchange.hasExpired
             let peer = connection.route?.peer
             end.addressError = connection.evaluator.error(peer?.host ?? file.host)
-            let proxy = ProxyOptions(configuration: session.configuration, request: request)
+            let proxy = ProxyOptions(
+                configuration: session.configuration, request: request, host: file.host, port: file.port)
             let server = (host: file.host, port: file.port)
             end.connectError = peer.flatMap { peer in
-                TransferError.connecting(words, exchange, to: peer, for: server, sendsLogin: proxy.hasLogin)?
+                TransferError.connecting(words, exchange, to: peer, for: server, by: proxy)?
                     .blamed(on: proxy.url, exchange, peer: peer, server: server)
             }
             if exchange.hasUnaskedInput { end.connectError = .unaskedInput(from: file.host) }

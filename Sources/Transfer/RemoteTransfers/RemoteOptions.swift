@@ -27,7 +27,8 @@ struct RemoteOptions {
         try exchange.easy.set(.freshConnection, to: true)
         try exchange.easy.set(.forbidReuse, to: true)
         try setTimes(on: exchange, step)
-        try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
+        try ProxyOptions(configuration: configuration, request: request, host: file.host, port: file.port)
+            .apply(to: exchange.easy)
         // A proxy that handled FTP itself would respond in HTTP.
         try exchange.easy.set(.httpProxyTunnel, to: true)
         try route.apply(to: &exchange.easy)

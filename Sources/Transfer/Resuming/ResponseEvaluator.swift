@@ -246,9 +246,11 @@ struct ResponseEvaluator {
     ///
     /// - Parameter sentCredential: the kind of credential that was sent, if the response rejects it.
     static func failure(_ head: ResponseHead, now: Int64, sentCredential: SentCredential? = nil) -> TransferError {
-        TransferError(
-            .httpStatus, words(for: head.status, sentCredential), httpStatus: head.status,
-            retryAfter: head.retryAfter(now: now))
+        var refusal: ProxyRefusal?
+        if case .proxy(let proxy) = sentCredential { refusal = proxy }
+        return TransferError(
+            .httpStatus, refusal?.words(for: head.status) ?? words(for: head.status, sentCredential),
+            httpStatus: head.status, retryAfter: head.retryAfter(now: now), underlying: refusal)
     }
 
     /// Returns a description of an unsuccessful status for people.
@@ -262,8 +264,7 @@ struct ResponseEvaluator {
         case 401 where sentCredential == .password: "the server rejected the user name and password (401)"
         case 401: "the server requires a user name and password (401)"
         case 403: "the server refuses access (403)"
-        case 407 where sentCredential == .password: "the proxy rejected the user name and password (407)"
-        case 407: "the proxy requires a user name and password (407), which its URL can contain"
+        case 407: "a proxy requires a user name and password (407)"
         case 404: "there is no such file on the server (404)"
         case 410: "the file is gone from the server for good (410)"
         case 429: "the server asks for fewer requests (429)"

@@ -43,7 +43,8 @@ struct CurlCommandLine {
     var text: String {
         var parts = Parts()
         if RemoteScheme(of: request.url) != nil { addFileServer(to: &parts) } else { addHTTP(to: &parts) }
-        if let proxy = request.proxy ?? configuration.proxy, !proxy.isEmpty {
+        if let options = proxy, let proxy = options.url {
+            if options.hasLogin, options.readsRequests { parts.words.append("--proxy-anyauth") }
             let shown = includesSecrets ? proxy : URLRedaction.redact(proxy, hidesQuery: false)
             parts.words += ["--proxy", Self.quoted(shown)]
         } else {
@@ -58,6 +59,11 @@ struct CurlCommandLine {
         if shown.hasPrefix("-") { parts.words.append("--url") }
         parts.words.append(Self.quoted(shown))
         return parts.text
+    }
+
+    /// The proxy of the request; `nil` for an invalid URL.
+    private var proxy: ProxyOptions? {
+        (try? CurlURL(request.url)).map { ProxyOptions(configuration: configuration, request: request, to: $0) }
     }
 
     // MARK: HTTP
@@ -97,8 +103,7 @@ struct CurlCommandLine {
             // curl(1) would add the type of a form.
             lines.append(request.method == .post ? "Content-Type: application/octet-stream" : "Content-Type:")
         }
-        let proxy = ProxyOptions(configuration: configuration, request: request)
-        let isRead = proxy.readsRequests && request.url.lowercased().hasPrefix("http:")
+        let isRead = proxy?.readsRequests == true && request.url.lowercased().hasPrefix("http:")
         let valid = lines.filter(SentFields.isValid)
         if valid.count < lines.count { parts.notes.append("invalid header lines of the session are left out") }
         for line in valid where isRead || !SentFields.isForProxy(line) {

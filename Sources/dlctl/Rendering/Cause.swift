@@ -72,9 +72,10 @@ enum Cause {
     }
 
     /// Returns the phrase for a pause that needs user action.
-    static func phrase(pausedFor reason: TaskReason) -> String {
+    static func phrase(pausedFor reason: TaskReason, _ error: TaskFailure? = nil) -> String {
         switch reason {
         case .urlExpired: "the URL has expired"
+        case .auth where error?.message.hasPrefix("the proxy ") == true: "the proxy refuses access"
         case .auth: "the server refuses access"
         case .sourceChanged: "the source file changed"
         default: words(reason.rawValue)

@@ -55,7 +55,9 @@ enum Describe {
             let words = Waiting(task).words(now: now, clock: clock ?? { Clock.brief($0, now: now) })
             return namesState && task.reason != nil ? "\(task.state.rawValue): \(words)" : words
         case .paused:
-            if let reason = task.reason, reason != .user { return "paused: \(Cause.phrase(pausedFor: reason))" }
+            if let reason = task.reason, reason != .user {
+                return "paused: \(Cause.phrase(pausedFor: reason, task.error))"
+            }
             return "paused" + share(task)
         case .failed: return "failed" + (task.error.map { ": \(Cause.phrase($0))" } ?? "")
         case .completed, .cancelled: return task.state.rawValue
@@ -91,6 +93,8 @@ enum Describe {
         case .sourceChanged where task.error?.code == .sourceLost:
             "its owner can pass the file again: dlctl resume \(task.id)"
         case .sourceChanged: "to send the changed file: dlctl resume \(task.id)"
+        // The message names the setting.
+        case .auth where task.error?.message.hasPrefix("the proxy ") == true: nil
         case .auth: "give a login: dlctl set \(task.id) --user NAME --password-file FILE (or --header 'K: V')"
         default: nil
         }

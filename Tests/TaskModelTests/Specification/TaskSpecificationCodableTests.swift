@@ -31,7 +31,7 @@ struct TaskSpecificationCodableTests {
         "form":["a=b","c="],"headers":["A: b"],"key":"k","kind":"upload",\
         "limit":1024,\
         "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],\
-        "nameFrom":"final","noMtime":true,\
+        "nameFrom":"final","netrc":"n","noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
         "pieceHashes":{"algorithm":"md5","hashes":"AAECAwQFBgcICQoLDA0ODw==","length":262144},"priority":"high",\
         "proxy":"http://p","referer":"r","shared":true,"size":7,"stallTimeout":8,"startAt":5,"startAtText":"+2h","url":"http://h/a",\

@@ -337,11 +337,16 @@ struct AdmissionTests {
         }
         let secrets: [(inout TaskSpecification) -> Void] = [
             { $0.cookies = "h\tFALSE\t/\tFALSE\t0\ta\tb" }, { $0.proxy = "http://u:p@proxy:3128" },
-            { $0.headers = ["Authorization: secret"] }, { $0.user = "me" },
+            { $0.headers = ["Authorization: secret"] }, { $0.user = "me" }, { $0.netrc = "machine h login me" },
         ]
         for secret in secrets {
             #expect(fault(7, secret) { $0.url = "https://other/a" }?.field == "url")
             #expect(fault(7, secret) { $0.directory = "/srv/elsewhere" }?.field == "directory")
+            let isKept = fault(7, secret) { $0.proxy = "http://elsewhere:3128" }?.field == "proxy"
+            var task = TaskSpecification(url: "https://h/a")
+            secret(&task)
+            // With its own proxy a task loses the only secret that it had.
+            #expect(isKept == (task.proxy == nil))
             #expect(fault(7, secret) { $0.limit = 5 } == nil)
         }
         #expect(fault(7, { _ in }) { $0.url = "https://other/a" } == nil)

@@ -26,7 +26,8 @@ struct HostAccessTests {
             }
             request.headerFields.append(HTTPField(name: name, value: value))
         }
-        TaskLogin(settings: settings, owner: owner).apply(to: &request, specification)
+        var known = TaskLogin.Known()
+        TaskLogin(settings: settings, owner: owner).apply(to: &request, specification, &known)
         return request
     }
 

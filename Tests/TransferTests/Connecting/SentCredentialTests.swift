@@ -98,11 +98,12 @@ struct SentCredentialTests {
             if isDownload { return await manager.download(request).outcome.error?.message }
             return await manager.request(request).validate().outcome.error?.message
         }
-        let rejected = "the proxy rejected the user name and password (407)"
-        #expect(try await message("u:hidden@") == rejected)
-        #expect(try await message("", "Basic eDp5") == rejected)
+        let rejected = " rejected the user name and password (407)"
+        #expect(try await message("u:hidden@")?.hasSuffix(rejected) == true)
+        #expect(try await message("", "Basic eDp5")?.hasSuffix(rejected) == true)
         let missing = try await message("")
-        #expect(missing?.hasPrefix("the proxy requires a user name and password (407)") == true)
+        #expect(missing?.hasPrefix("the proxy 127.0.0.1:") == true)
+        #expect(missing?.hasSuffix(" requires a user name and password (407), which its URL can contain") == true)
     }
 
     @Test("a proxy's challenge is answered, although the request has a password of its own")

@@ -21,6 +21,41 @@ struct RedirectRuleTests {
         ).request
     }
 
+    @Test("F77: where a redirect leads, the request is sent what its logins have for that server, by that scheme")
+    func logins() throws {
+        let name = try #require(HTTPField.Name("X-Token"))
+        func login(_ user: String, _ schemes: Set<String> = ["https"]) -> ServerLogin {
+            ServerLogin(
+                schemes: schemes, credential: Credential(user: user, password: "p"),
+                headerFields: [name: "of-\(user)"])
+        }
+        var request = TransferRequest(
+            url: "https://example.org/a", headerFields: [.cookie: "a=b"], credential: .bearer("own"))
+        request.allowsDowngrade = true
+        request.logins = [
+            HostTable(["portal.example": login("first")]),
+            HostTable(["portal.example": login("second"), "*.example": login("plain", ["http"])]),
+        ]
+        func follow(_ location: String) throws -> TransferRequest {
+            try RedirectRule.follow(
+                head(302, ["Location: \(location)"]), from: request, at: CurlURL(request.url),
+                protocols: RequestOptions.protocols
+            ).request
+        }
+        let portal = try follow("https://portal.example/login")
+        #expect(portal.credential?.user == "first" && portal.headerFields[name] == "of-first")
+        #expect(portal.headerFields[.cookie] == nil)
+        #expect(try follow("http://portal.example/login").credential?.user == "plain")
+        #expect(try follow("https://other.example/login").credential == nil)
+        #expect(try follow("https://me:x@portal.example/login").credential == nil, "the URL's own has precedence")
+        #expect(try follow("https://example.org/b").credential == .bearer("own"))
+        // From there it goes no further, and comes back with nothing but its logins.
+        request = portal
+        #expect(try follow("https://example.com/c").credential == nil)
+        #expect(try follow("https://example.com/c").headerFields[name] == nil)
+        #expect(request.redirected(to: "https://portal.example/m").credential?.user == "first")
+    }
+
     @Test("within an origin everything goes along", arguments: ["/c", "c", "https://EXAMPLE.org:443/c"])
     func sameOrigin(location: String) throws {
         let next = try follow(location)

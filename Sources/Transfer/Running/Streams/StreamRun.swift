@@ -39,6 +39,11 @@ final class StreamRun: StreamTaskRun, StreamHandler {
     private var request: TransferRequest { task.originalRequest }
     private var configuration: SessionConfiguration { session.configuration }
 
+    private func proxy(to peer: StreamPeer) -> ProxyOptions {
+        let host = peer.host.utf8.contains(UInt8(ascii: ":")) ? "[\(peer.host)]" : peer.host
+        return ProxyOptions(configuration: configuration, request: request, host: host, port: peer.port)
+    }
+
     // MARK: Life cycle
 
     func start() {
@@ -50,8 +55,9 @@ final class StreamRun: StreamTaskRun, StreamHandler {
         do throws(TransferError) {
             let peer = try channel.peer(of: request, configuration)
             self.peer = peer
-            let route = try RouteLookup(
-                to: (peer.host, peer.port), proxy: request.proxy ?? configuration.proxy, evaluator: evaluator)
+            let proxy = proxy(to: peer)
+            evaluator = AddressEvaluator(configuration, request, proxy: proxy)
+            let route = try RouteLookup(to: (peer.host, peer.port), proxy: proxy.url, evaluator: evaluator)
             advance()
             resolve(route, to: peer)
         } catch {
@@ -143,7 +149,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
 
     private func connect() {
         guard let peer, let route = resolution?.route else { return }
-        let (request, configuration) = (request, configuration)
+        let proxy = proxy(to: peer)
         // The connect timeout covers name resolution, connection and TLS together.
         let limit = max(1, Int(configuration.connectTimeout(of: request) - steps.elapsed / 1000))
         steps.connecting()
@@ -151,7 +157,7 @@ final class StreamRun: StreamTaskRun, StreamHandler {
             stream = try core.openStream(to: peer, evaluatesAddresses: evaluator.evaluatesSockets, handler: self) {
                 (easy: inout EasyHandle) throws(CurlError) in
                 try Self.configure(easy, limit: limit)
-                try ProxyOptions(configuration: configuration, request: request).apply(to: easy)
+                try proxy.apply(to: easy)
                 try route.apply(to: &easy)
             }
         } catch {
