@@ -63,12 +63,12 @@ extension TransferError {
     ///
     /// - Parameters:
     ///   - peer: the host that libcurl connects to: the server, or the proxy in front of it.
-    ///   - proxy: the URL of the proxy.
+    ///   - proxy: the URL of the proxy; `nil` if there is none.
     func blamed(
-        on proxy: String, _ exchange: Exchange, peer: (host: String, port: Int), server: (host: String, port: Int)
+        on proxy: String?, _ exchange: Exchange, peer: (host: String, port: Int), server: (host: String, port: Int)
     ) -> TransferError {
         // A proxy that accepts a connection and then reports a failure tells of the server.
-        guard peer != server, systemError != EMFILE, exchange.easy.timing().connect == 0,
+        guard let proxy, peer != server, systemError != EMFILE, exchange.easy.timing().connect == 0,
             code == .cannotConnect || code == .timedOut || code == .unreachable
         else { return self }
         return ofProxy(RouteLookup.origin(ofProxy: proxy))
