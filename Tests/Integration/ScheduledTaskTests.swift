@@ -5,7 +5,7 @@ import Testing
 /// What tasks return to after a pause, and what holds on hosts mean to them.
 @Suite("Scheduled tasks and pauses", .serialized, .timeLimit(.minutes(2)))
 struct ScheduledTaskTests {
-    @Test("F86: a wide pause and its end leave start times, dependencies and earlier pauses; now means now")
+    @Test("F84: a wide pause and its end leave start times, dependencies and earlier pauses; now means now")
     func pauses() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
         let daemon = try await DaemonProcess.started()
@@ -35,7 +35,7 @@ struct ScheduledTaskTests {
         #expect(try await daemon.settled(own).state == .completed)
     }
 
-    @Test("F85: a resumption that ends the hold of a host says so; a paused task goes back behind it")
+    @Test("F83: a resumption that ends the hold of a host says so; a paused task goes back behind it")
     func holds() async throws {
         let server = try ScriptedServer([
             "/busy": [.status(503, headers: ["Retry-After: 3600"]), .status(200, body: "x")],
@@ -55,7 +55,7 @@ struct ScheduledTaskTests {
         #expect(try await daemon.settled(other).state == .completed)
     }
 
-    @Test("F87: after a restart with another download directory, path says where the files will be")
+    @Test("F85: after a restart with another download directory, path says where the files will be")
     func directory() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
         let daemon = try await DaemonProcess.started()

@@ -114,7 +114,7 @@ struct TaskLifecycleTests {
         }
     }
 
-    @Test("F86: a resumption starts what waits for a retry, and leaves what waits for its time or another task")
+    @Test("F84: a resumption starts what waits for a retry, and leaves what waits for its time or another task")
     func resumption() throws {
         for reason in [TaskReason.retry, .network, .diskFull, .disk, .quota, .scheduled, .dependency] {
             let keeps = reason == .scheduled || reason == .dependency

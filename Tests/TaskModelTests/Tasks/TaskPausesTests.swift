@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Pauses within pauses")
 struct TaskPausesTests {
-    @Test("F86: resuming a selection ends its own pause and the wider ones, and none is left after an id")
+    @Test("F84: resuming a selection ends its own pause and the wider ones, and none is left after an id")
     func left() {
         let cases: [(pauses: TaskPauses, width: TaskPauses, left: TaskPauses)] = [
             ([.single], .single, []), ([.single], .matching, []), ([.single], .all, []),

@@ -170,7 +170,7 @@ struct HostAvailabilityTests {
         return try #require(try fixture.store.work(for: id))
     }
 
-    @Test("F85: a requested delay holds the owner's tasks alone, and ends with the task that met it")
+    @Test("F83: a requested delay holds the owner's tasks alone, and ends with the task that met it")
     func ownDelay() async throws {
         let fixture = try await QueueFixture()
         let (me, other) = (QueueFixture.me, QueueFixture.administrator)
@@ -193,7 +193,7 @@ struct HostAvailabilityTests {
         await fixture.queue.stop()
     }
 
-    @Test("F85: what two owners met holds the host for all, for max-delay at most, until one of their tasks ends")
+    @Test("F83: what two owners met holds the host for all, for max-delay at most, until one of their tasks ends")
     func sharedDelay() async throws {
         let fixture = try await QueueFixture()
         let (me, other) = (QueueFixture.me, QueueFixture.administrator)
@@ -228,7 +228,7 @@ struct HostAvailabilityTests {
         await fixture.queue.stop()
     }
 
-    @Test("F85: failures of one task with a status put no host on hold, those of several do")
+    @Test("F83: failures of one task with a status put no host on hold, those of several do")
     func statuses() async throws {
         let fixture = try await QueueFixture()
         var gate = HostAvailability(policy: Self.policy)
@@ -243,7 +243,7 @@ struct HostAvailabilityTests {
         await fixture.queue.stop()
     }
 
-    @Test("F84: a proxy that accepts no connection is held, with the hosts behind it, and opens with a success")
+    @Test("F82: a proxy that accepts no connection is held, with the hosts behind it, and opens with a success")
     func proxy() async throws {
         let (fixture, works) = try await works()
         var gate = HostAvailability(policy: Self.policy)

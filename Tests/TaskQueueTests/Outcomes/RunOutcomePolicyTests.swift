@@ -73,7 +73,7 @@ struct RunOutcomePolicyTests {
         }
     }
 
-    @Test("F84: a task's delay grows to the longest with each failure of its own, whatever else runs on its host")
+    @Test("F82: a task's delay grows to the longest with each failure of its own, whatever else runs on its host")
     func growing() throws {
         let policy = RetryPolicy(attempts: 10, baseDelay: 100, maximumDelay: 3_000)
         for status in [429, 503, 500] {

@@ -51,7 +51,7 @@ struct SchedulerHostsTests {
         #expect(try await fixture.status(ids[999]).attempts == 1, "what waits behind a host countsAttempt nothing")
     }
 
-    @Test("F84: beside a long download of the host, a task or its dead proxy fails as often as retry.attempts says")
+    @Test("F82: beside a long download of the host, a task or its dead proxy fails as often as retry.attempts says")
     func failuresBesideWork() async throws {
         let server = try ScriptedServer([
             "/long": [.drip(Resource(size: 1_000_000), bytesPerSecond: 1_000)], "/busy": [.status(429)],
@@ -71,7 +71,7 @@ struct SchedulerHostsTests {
         await fixture.queue.stop()
     }
 
-    @Test("F84: tasks with a dead proxy of their owner's make few attempts, and count none while the proxy is on hold")
+    @Test("F82: tasks with a dead proxy of their owner's make few attempts, and count none while the proxy is on hold")
     func deadProxy() async throws {
         let manual = ManualClock()
         let closed = try FreePort.next()
@@ -94,7 +94,7 @@ struct SchedulerHostsTests {
         await fixture.queue.stop()
     }
 
-    @Test("F85: a Retry-After of one user's URL keeps no other user from the host, and ends for her with the task")
+    @Test("F83: a Retry-After of one user's URL keeps no other user from the host, and ends for her with the task")
     func retryAfterOfOneUser() async throws {
         let manual = ManualClock()
         let server = try ScriptedServer([
@@ -118,7 +118,7 @@ struct SchedulerHostsTests {
         await fixture.queue.stop()
     }
 
-    @Test("F85: a Retry-After ends with the URL that it was for")
+    @Test("F83: a Retry-After ends with the URL that it was for")
     func retryAfterOfOldURL() async throws {
         let manual = ManualClock()
         let server = try ScriptedServer([

@@ -88,7 +88,7 @@ struct TaskStoreCommandsTests {
         try fixture.store.record(id, owner: nil)?.lifecycle
     }
 
-    @Test("F86: a paused task returns to its start time, and now removes that for good")
+    @Test("F84: a paused task returns to its start time, and now removes that for good")
     func schedule() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store
@@ -116,7 +116,7 @@ struct TaskStoreCommandsTests {
         #expect(try lifecycle(past, in: fixture) == TaskLifecycle())
     }
 
-    @Test("F86: a task that was paused by itself stays paused when a wider pause ends")
+    @Test("F84: a task that was paused by itself stays paused when a wider pause ends")
     func ownPause() async throws {
         let fixture = try StoreFixture()
         let store = fixture.store

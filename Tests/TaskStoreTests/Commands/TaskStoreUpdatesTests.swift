@@ -216,7 +216,7 @@ struct TaskStoreUpdatesTests {
         #expect(try fixture.store.work(for: id)?.resumeData == nil)
     }
 
-    @Test("F87: paths follow the directories of downloads, but for completed and running tasks and uploads")
+    @Test("F85: paths follow the directories of downloads, but for completed and running tasks and uploads")
     func paths() async throws {
         let fixture = try StoreFixture()
         var ids: [TaskID] = []

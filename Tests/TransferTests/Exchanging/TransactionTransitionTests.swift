@@ -369,7 +369,7 @@ struct TransactionTransitionTests {
         #expect(cancelled.exchangeEnded(end).words == "end cancelled")
     }
 
-    @Test("F88: a connection with input leads to the same request on a new one, once before each response")
+    @Test("F86: a connection with input leads to the same request on a new one, once before each response")
     func unaskedInput() throws {
         var machine = Self.machine { _ = $0.start() }
         var end = Self.failed(.abortedByCallback)

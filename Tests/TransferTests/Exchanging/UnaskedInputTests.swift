@@ -10,7 +10,7 @@ struct UnaskedInputTests {
     static let timeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
     @Test(
-        "F88: a response that comes between two requests is not that of the second one",
+        "F86: a response that comes between two requests is not that of the second one",
         arguments: [wrong, timeout, "H"], [TalkativeServer.Framing.length, .chunks])
     func between(text: String, framing: TalkativeServer.Framing) async throws {
         let server = try TalkativeServer(.later(text), framing: framing)
@@ -22,7 +22,7 @@ struct UnaskedInputTests {
         #expect(server.requests.map(\.count) == [1, 2])
     }
 
-    @Test("F88: a connection that the server has ended costs a request nothing")
+    @Test("F86: a connection that the server has ended costs a request nothing")
     func ended() async throws {
         let server = try TalkativeServer(.end)
         let manager = try SessionManager(configuration: .test())
@@ -33,7 +33,7 @@ struct UnaskedInputTests {
         #expect(second.metrics.exchanges.count == 1)
     }
 
-    @Test("F88: an upload does not get the response that was sent before it")
+    @Test("F86: an upload does not get the response that was sent before it")
     func upload() async throws {
         let server = try TalkativeServer(.later("HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 0\r\n\r\n"))
         let manager = try SessionManager(configuration: .test())
@@ -46,7 +46,7 @@ struct UnaskedInputTests {
     }
 
     @Test(
-        "F88: a connection on which bytes followed the response is not used again",
+        "F86: a connection on which bytes followed the response is not used again",
         arguments: [TalkativeServer.Framing.length, .chunks, .none], ["H", wrong])
     func behind(framing: TalkativeServer.Framing, text: String) async throws {
         let server = try TalkativeServer(.behind(text), framing: framing)
@@ -57,7 +57,7 @@ struct UnaskedInputTests {
         #expect(server.requests == [["GET /a HTTP/1.1"], ["GET /b HTTP/1.1"]])
     }
 
-    @Test("F88: behind TLS neither")
+    @Test("F86: behind TLS neither")
     func secure() async throws {
         let identity = try await TestCertificates.shared.server
         let server = try await RaggedServer("/dev/null", identity: identity)
