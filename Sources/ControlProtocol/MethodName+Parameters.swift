@@ -8,7 +8,7 @@ extension MethodName {
         case .taskCount: TaskCountParameters.fields
         case .taskPause, .taskCancel, .taskRetry: TaskSelectionParameters.selection
         case .taskResume: TaskSelectionParameters.selection + [TaskSelectionParameters.now]
-        case .taskRemove: TaskSelectionParameters.fields
+        case .taskRemove: TaskSelectionParameters.selection + [TaskSelectionParameters.deleteFile]
         case .taskUpdate: TaskUpdateParameters.fields
         case .taskMove: TaskMoveParameters.fields
         case .queueBegin: QueueBeginParameters.fields

@@ -46,6 +46,8 @@ package final class Exchange {
     private var openedSockets: [Int32] = []
     /// The socket of the connection on which the request was sent; `nil` before that, and if it is unknown.
     private(set) var connection: SocketIdentity?
+    /// Whether the handler cannot go on over another connection than the present one.
+    package var staysOnConnection = false
     /// The checks of a connection before the request is sent on it.
     private var connectionChecks: ConnectionChecks = []
     /// Whether a connection was refused because of ``refusesUnaskedInput()``.
@@ -146,7 +148,7 @@ package final class Exchange {
         pausedDirections |= direction
         if watchesWhilePaused, let socket { loop.mute(socket.descriptor) }
         if direction == CURLPAUSE_RECV, let connection, easy.usesHTTP2() {
-            loop.pausedStreams.pause(id, on: connection, at: clock.now)
+            loop.pausedStreams.pause(id, on: connection, at: clock.now, stays: staysOnConnection)
         }
     }
 
@@ -305,10 +307,10 @@ package final class Exchange {
     /// Returns whether the peer has spoken before the request was sent, or has ended a kept connection.
     private func hasInput(isNew: Bool) -> Bool {
         if ccurl_has_chosen_http2(easy.raw) != 0 { return false }
-        if ccurl_holds_tls_input(easy.raw) != 0 { return true }
-        guard let socket = connection?.descriptor else { return !isNew }
         // In TLS 1.3, the server's tickets follow the handshake, and only OpenSSL can tell them from a response.
         if isNew, ccurl_carries_tls(easy.raw) != 0 { return false }
+        if ccurl_holds_tls_input(easy.raw) != 0 { return true }
+        guard let socket = connection?.descriptor else { return !isNew }
         let input = linux_peek(socket)
         return input > 0 || (input < 0 && !isNew)
     }

@@ -29,8 +29,9 @@ struct PausedStreams {
 
     var isEmpty: Bool { streams.isEmpty && unread.isEmpty }
 
-    mutating func pause(_ id: Int, on connection: SocketIdentity, at now: MonotonicTime) {
-        streams[id] = Stream(connection: connection, pausedAt: now)
+    /// - Parameter stays: whether the stream cannot leave its connection.
+    mutating func pause(_ id: Int, on connection: SocketIdentity, at now: MonotonicTime, stays: Bool = false) {
+        streams[id] = Stream(connection: connection, pausedAt: now, stays: stays)
     }
 
     mutating func end(_ id: Int) { streams[id] = nil }
@@ -48,8 +49,8 @@ struct PausedStreams {
     /// Decides which connections are read.
     ///
     /// - Parameter kept: returns the number of bytes that libcurl keeps for an exchange.
-    /// - Returns: the connections that are not read from now on, and those that are read again.
-    mutating func weigh(_ kept: (Int) -> Int64) -> (stop: [SocketIdentity], resume: [SocketIdentity]) {
+    /// - Returns: the connections that are read again. ``unread`` has those that are not.
+    mutating func weigh(_ kept: (Int) -> Int64) -> [SocketIdentity] {
         var sums: [(connection: SocketIdentity, bytes: Int64)] = []
         for (id, stream) in streams where !stream.stays {
             if let index = sums.firstIndex(where: { $0.connection == stream.connection }) {
@@ -64,7 +65,7 @@ struct PausedStreams {
         let stop = sums.filter { $0.bytes > Self.mostKept && !unread.contains($0.connection) }.map(\.connection)
         unread.removeAll { resume.contains($0) }
         unread += stop
-        return (stop, resume)
+        return resume
     }
 }
 
@@ -78,9 +79,10 @@ extension LoopCore {
     /// Bounds what libcurl keeps for paused streams. Called at each turn.
     func weighPausedStreams() {
         guard !pausedStreams.isEmpty else { return }
-        let (stop, resume) = pausedStreams.weigh { exchanges[$0]?.keptBytes ?? 0 }
-        for connection in stop { mute(connection.descriptor) }
-        for connection in resume where connection.isOpen { unmute(connection.descriptor) }
+        let resumed = pausedStreams.weigh { exchanges[$0]?.keptBytes ?? 0 }
+        // At each turn, since libcurl may have stopped watching the socket and begun again.
+        for connection in pausedStreams.unread { mute(connection.descriptor) }
+        for connection in resumed where connection.isOpen { unmute(connection.descriptor) }
     }
 
     /// Lets streams whose pause is long leave the connections on which other exchanges wait for bytes.
@@ -88,7 +90,9 @@ extension LoopCore {
         for (id, connection) in pausedStreams.long(at: now) {
             let isInTheWay = exchanges.values.contains { $0.connection == connection && $0.pausedDirections == 0 }
             guard isInTheWay, let exchange = exchanges[id] else { continue }
-            if !exchange.handler.leavesSharedConnection(exchange) { pausedStreams.stay(id) }
+            guard !exchange.handler.leavesSharedConnection(exchange) else { continue }
+            exchange.staysOnConnection = true
+            pausedStreams.stay(id)
         }
     }
 }

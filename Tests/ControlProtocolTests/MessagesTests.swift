@@ -23,7 +23,7 @@ struct MessagesTests {
     func responses() throws {
         #expect(
             try encode(RPCResponse(id: .number(1), outcome: .success(TaskAddResult(ids: [TaskID(3), TaskID(4)]))))
-                == #"{"id":1,"jsonrpc":"2.0","result":{"found":[],"ids":[3,4]}}"#)
+                == #"{"id":1,"jsonrpc":"2.0","result":{"found":[],"ids":[3,4],"notes":[]}}"#)
         #expect(
             try encode(RPCResponse<Acknowledgement>(id: .null, outcome: .failure(.parse("not JSON"))))
                 == #"{"error":{"code":-32700,"data":{"code":"invalid"},"message":"not JSON"},"id":null,"#

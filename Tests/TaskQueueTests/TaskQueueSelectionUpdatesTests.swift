@@ -122,7 +122,8 @@ struct TaskQueueSelectionUpdatesTests {
     @Test("a user and a password let in a task that the server refused")
     func login() async throws {
         let refusal = ScriptedAnswer.status(401, headers: ["WWW-Authenticate: Basic realm=\"r\""])
-        let server = try ScriptedServer(["/a": [refusal, .serve(body)]])
+        // The password is sent only once the server asks for it.
+        let server = try ScriptedServer(["/a": [refusal, refusal, .serve(body)]])
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         #expect(try await fixture.status(id, once: [.paused]).reason == .auth)

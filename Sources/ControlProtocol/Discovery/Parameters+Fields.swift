@@ -46,10 +46,9 @@ extension TaskSelectionParameters {
     ]
     static let now = ParameterField.optional(
         "now", .boolean, "whether to start tasks before their start time or dependency; for task.resume only")
-    public static let fields =
-        selection + [
-            .optional("deleteFile", .boolean, "whether to delete the finished file too; for task.remove only"), now,
-        ]
+    static let deleteFile = ParameterField.optional(
+        "deleteFile", .boolean, "whether to delete the finished file too; for task.remove only")
+    public static let fields = selection + [deleteFile, now]
 }
 
 extension TaskUpdateParameters {

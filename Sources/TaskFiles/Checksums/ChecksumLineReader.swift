@@ -91,13 +91,17 @@ struct ChecksumLineReader {
         entries.append(ChecksumLine(checksum: checksum, path: path, line: ended.line))
     }
 
+    /// The number of digits of the longest digest, SHA-512.
+    private static let longestDigest = 128
+
     /// Appends a line to the digest that is being read.
     ///
     /// - Returns: whether the line belongs to it.
     private mutating func continues(_ line: ArraySlice<UInt8>) -> Bool {
         guard let printed, let first = line.first, let hex = Self.groups(line), !hex.isEmpty,
             // The digest of a long name begins at the beginning of the next line.
-            first == 0x20 || first == 0x09 || printed.hex.isEmpty
+            first == 0x20 || first == 0x09 || printed.hex.isEmpty,
+            printed.hex.count + hex.count <= Self.longestDigest
         else { return false }
         self.printed?.hex += hex
         return true

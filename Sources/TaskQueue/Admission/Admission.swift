@@ -136,14 +136,14 @@ struct Admission {
         try checkName(asked, before)
         let keepsSecrets = Self.keepsSecrets(asked, before)
         let hasKey = settings.isTrusted(owner)
-        if hasAccess(owner, to: address), asked.url != before.url {
-            throw FieldError(
-                field: "url", code: .permissionDenied,
-                message: "may not name this host: the task would send it a credential that the configuration gives to "
-                    + "the task's owner and not to you")
-        }
-        // A redirect can lead the task to any host of which the configuration has a credential.
+        // A redirect or a mirror can lead the task to any host of which the configuration has a credential.
         let hasAccess = settings.hostAccess.contains { HostAccess.prefers(owner, to: caller.uid, by: $0) }
+        if hasAccess, asked.url != before.url || asked.mirrors != before.mirrors {
+            throw FieldError(
+                field: asked.url != before.url ? "url" : "mirrors", code: .permissionDenied,
+                message: "cannot be changed for another user's task: it could lead the task to a host which gets a "
+                    + "credential that the configuration gives to the task's owner and not to you")
+        }
         if keepsSecrets || hasKey || hasAccess, asked.proxy != before.proxy {
             throw FieldError(
                 field: "proxy", code: .permissionDenied,
@@ -175,12 +175,6 @@ struct Admission {
             let field = "mirrors[\(index)]"
             try check(try TaskAddress(parsing: mirror, field: field), field: field, goesTo: known)
         }
-    }
-
-    /// Whether the configuration gives an owner a credential or headers for an address that the caller has not.
-    private func hasAccess(_ owner: UInt32, to address: TaskAddress) -> Bool {
-        let entries = settings.hostAccess.values(forHost: address.host, port: address.port)
-        return HostAccess.prefers(owner, to: caller.uid, among: entries, for: address)
     }
 
     /// Refuses to change the destination or the credentials of another user's upload, unless the caller may upload the
@@ -230,7 +224,9 @@ struct Admission {
         let keepsProxy = before.proxy != nil && asked.proxy == before.proxy
         // Form, cookies and logins by server cannot be changed, so the task keeps them.
         let keepsRest = !before.form.isEmpty || before.cookies != nil || before.netrc != nil || keepsProxy
-        return keepsUser || keepsPassword || keepsHeaders || keepsRest
+        let redacted = try? TaskAddress(parsing: before.url).redacted
+        let keepsURL = asked.url == before.url && redacted != before.url
+        return keepsURL || keepsUser || keepsPassword || keepsHeaders || keepsRest
     }
 
     /// Validates the options that need no settings.

@@ -46,7 +46,11 @@ struct HostAvailability {
         if case .proxy = responsible {} else { recordOfProxy(error, of: work, now: now) }
         guard responsible != .own else { return record(error, at: own, work, isOwn: true, now: now) }
         // The run says nothing about the task's own host, so another task may probe it.
-        withdraw(own.fingerprint, now: now)
+        if case .proxy = responsible {
+            if let host = names[own.fingerprint] { _ = breakers.record(.unknown, of: host, now: now) }
+        } else {
+            withdraw(own.fingerprint, now: now)
+        }
         switch responsible {
         case .other(let origin):
             record(
@@ -62,11 +66,13 @@ struct HostAvailability {
         }
     }
 
-    /// Records that the proxy in front of a task's host accepted a connection, or that nothing is known of it.
+    /// Records that the proxy in front of a task's host accepted a connection, or that nothing is known of it, as after
+    /// an error of this machine.
     private mutating func recordOfProxy(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         let proxy = work.ownProxy.map { Fingerprint.ofHost($0) } ?? proxies[work.hostFingerprint]
         guard let proxy, let host = names[proxy] else { return }
-        _ = breakers.record(error?.code == .cancelled ? .unknown : .alive, of: host, now: now)
+        let isSilent = if case .unknown = HostCircuitBreakers.Outcome(error) { error != nil } else { false }
+        _ = breakers.record(isSilent ? .unknown : .alive, of: host, now: now)
         if !breakers.knows(host) { names[proxy] = nil }
     }
 
@@ -94,7 +100,10 @@ struct HostAvailability {
         let host = names[fingerprint] ?? place.host
         // Other URLs of a host that responds may be in order. The task's own back-off delays its next request.
         let source = error?.code == .httpStatus ? work.record.id.rawValue : nil
-        _ = breakers.record(HostCircuitBreakers.Outcome(error), of: host, bySource: source, now: now)
+        // A task may allow itself less time than a host needs.
+        let isHasty = error?.code == .timedOut && work.record.specification.connectTimeout != nil
+        _ = breakers.record(
+            isHasty ? .unknown : HostCircuitBreakers.Outcome(error), of: host, bySource: source, now: now)
         names[fingerprint] = breakers.knows(host) ? host : nil
         if let retryAfter = error?.pauseOfHost {
             let bound = max(0, breakers.policy.maximumDelay)

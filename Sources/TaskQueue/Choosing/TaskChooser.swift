@@ -76,6 +76,8 @@ struct TaskChooser {
     mutating func invalidate() {
         invalidations &+= 1
         isStale = true
+        // A changed task may have another proxy.
+        behindProxies.removeAll()
         works.removeAll(keepingCapacity: true)
     }
 
@@ -116,7 +118,12 @@ struct TaskChooser {
         limit: Int, busy: some BusyTasks, now: Milliseconds
     ) throws(StoreError) -> [(work: TaskWork, place: Place)] {
         var chosen: [(task: ReadyTask, place: Place)] = []
-        if !behindProxies.isEmpty { behindProxies = behindProxies.filter { gate.isClosed($0.value, now: now) } }
+        if !behindProxies.isEmpty {
+            let count = behindProxies.count
+            behindProxies = behindProxies.filter { gate.isClosed($0.value, now: now) }
+            // The window was read without those whose proxy works again.
+            if behindProxies.count < count { isStale = true }
+        }
         do throws(StoreError) {
             while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
                 guard let choice = try next(busy: busy, chosen: chosen, now: now) else { break }

@@ -81,7 +81,9 @@ struct RunOutcomePolicy {
         if isOfDisk(error) { return waitingForDisk(report, error, using: &generator) }
         switch RetryClass(error) {
         case .soon:
-            let failures = failures(after: report)
+            // The first of two responses that have to agree is no failure of its own: the second one may confirm it.
+            let isFirst = error.code == .remoteChanged && record.error?.code != .remoteChanged
+            let failures = isFirst ? record.failures : failures(after: report)
             // A host that limits the number of connections has no room as long as the other task is at work. That does
             // not end a task, but its delay grows like any other.
             let isFull = isHostAtWork && Self.maySayFull(error)

@@ -89,6 +89,10 @@ final class BodyDecoder {
     private var phase = Phase.unbegun
     /// The decoder of the next coding.
     private let next: BodyDecoder?
+    /// The number of bytes given to the first decoder.
+    private var received: Int64 = 0
+    /// The number of bytes that were given to the next decoder.
+    private var passed: Int64 = 0
 
     /// - Parameter codings: the codings, the outermost first.
     /// - Returns: `nil` if there are none.
@@ -116,13 +120,30 @@ final class BodyDecoder {
     /// - Parameters:
     ///   - bytes: the encoded bytes as received.
     ///   - take: receives the decoded bytes. The buffer is valid only during the call.
-    /// - Throws: `truncated` if the bytes are not valid for this coding; any error that `take` throws.
+    /// - Throws: `truncated` if the bytes are not valid for this coding, `tooLarge` if they expand too much between two
+    ///   codings; any error that `take` throws.
     func decode(
         _ bytes: UnsafeRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws(TransferError) -> Void
     ) throws(TransferError) {
+        received += Int64(bytes.count)
+        try decode(bytes, upTo: Self.largestSize(of: received), take)
+    }
+
+    /// - Parameter limit: the number of bytes that may pass from one coding to the next. Those of the last coding are
+    ///   bounded by their receiver, which may get none of them.
+    private func decode(
+        _ bytes: UnsafeRawBufferPointer, upTo limit: Int64,
+        _ take: (UnsafeRawBufferPointer) throws(TransferError) -> Void
+    ) throws(TransferError) {
         guard let next else { return try undo(bytes, take) }
-        try undo(bytes) { (piece: UnsafeRawBufferPointer) throws(TransferError) in try next.decode(piece, take) }
+        try undo(bytes) { (piece: UnsafeRawBufferPointer) throws(TransferError) in
+            passed += Int64(piece.count)
+            guard passed <= limit else {
+                throw TransferError(.tooLarge, "the encoded body expands too much when it is decoded")
+            }
+            try next.decode(piece, upTo: limit, take)
+        }
     }
 
     private func undo(

@@ -67,8 +67,10 @@ extension TransferError {
     func blamed(
         on proxy: String?, _ exchange: Exchange, peer: (host: String, port: Int), server: (host: String, port: Int)
     ) -> TransferError {
-        // A proxy that accepts a connection and then reports a failure tells of the server.
-        guard let proxy, peer != server, systemError != EMFILE, exchange.easy.timing().connect == 0,
+        // A proxy that accepts a connection and then reports a failure, or nothing, tells of the server. libcurl 7.88
+        // counts a connection as soon as TCP stands; CURLINFO_CONNECT_TIME is 0 until the tunnel stands too.
+        guard let proxy, peer != server, systemError != EMFILE, exchange.easy.timing().connections == 0,
+            exchange.easy.peerAddress() == nil,
             code == .cannotConnect || code == .timedOut || code == .unreachable
         else { return self }
         return ofProxy(RouteLookup.origin(ofProxy: proxy))

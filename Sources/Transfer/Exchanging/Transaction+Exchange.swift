@@ -76,8 +76,11 @@ extension Transaction: ExchangeHandler {
     /// Whether the client requests the rest over its own connection because a rate limit pauses the response again and
     /// again, beside other requests on the connection.
     private func leavesForRate(_ exchange: Exchange?) -> Bool {
-        guard machine.connection.isShared, let exchange, core.sharesConnection(exchange) else { return false }
-        return client.leavesSharedConnection(self)
+        guard machine.connection.isShared, let exchange, !exchange.staysOnConnection, core.sharesConnection(exchange)
+        else { return false }
+        let leaves = client.leavesSharedConnection(self)
+        exchange.staysOnConnection = !leaves
+        return leaves
     }
 
     func leavesSharedConnection(_ exchange: Exchange) -> Bool {

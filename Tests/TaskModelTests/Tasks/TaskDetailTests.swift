@@ -40,7 +40,7 @@ struct TaskDetailTests {
         #expect(
             Set(attempt.keys) == [
                 "startedAt", "endedAt", "address", "bytes", "name", "connect", "tls", "firstByte", "httpVersion",
-                "status", "error", "warning",
+                "status", "error", "warning", "note",
             ])
         let connection = try object(LiveConnection(address: nil, first: 0, next: 0, end: nil, rate: 0))
         #expect(Set(connection.keys) == ["address", "first", "next", "end", "rate"])

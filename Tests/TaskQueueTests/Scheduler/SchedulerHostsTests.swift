@@ -222,8 +222,8 @@ struct SchedulerHostsTests {
         }
         // Requests to a proxy carry the whole URL.
         let proxy = try ScriptedServer([server.url("/a"): [.status(503, headers: ["Retry-After: 5000"])]])
-        let closed = try FreePort.next()
-        let proxies = [proxy.url("")] + Array(repeating: "http://127.0.0.1:\(closed)", count: 8)
+        // Each of them is a host of its own, which a single failure does not put on hold.
+        let proxies = [proxy.url("")] + (try (0..<8).map { _ in "http://127.0.0.1:\(try FreePort.next())" })
         for (number, address) in proxies.enumerated() {
             let id = try await fixture.add(server.url("/a")) {
                 $0.output = "proxied\(number)"

@@ -87,7 +87,7 @@ struct SchedulerTests {
         #expect(server.requests().count == 1)
     }
 
-    @Test("a task for later waits for its moment, and resume means now")
+    @Test("a task for later waits for its moment, and starts before only where that is said")
     func later() async throws {
         let server = try ScriptedServer(["/a": [.status(200)], "/b": [.status(200)]])
         let manual = ManualClock()
@@ -97,7 +97,7 @@ struct SchedulerTests {
         let other = try await fixture.add(server.url("/b")) { $0.startAt = startAt }
         let waiting = try await fixture.status(id)
         #expect((waiting.state, waiting.reason, waiting.notBefore) == (.waiting, .scheduled, startAt))
-        _ = try await fixture.queue.apply(.resume, to: [other], by: QueueFixture.me)
+        _ = try await fixture.queue.apply(.resumeNow, to: [other], by: QueueFixture.me)
         _ = try await fixture.completed(other)
         #expect(server.requests(for: "/a").isEmpty)
         manual.advance(by: 7_199_000)

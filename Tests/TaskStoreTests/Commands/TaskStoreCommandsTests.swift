@@ -124,7 +124,8 @@ struct TaskStoreCommandsTests {
         let single = try await fixture.add("https://example.org/b")
         let batch = try await fixture.add("https://example.org/c")
         let running = try await fixture.add("https://example.org/d")
-        let needy = try await fixture.add(inState: .paused, url: "https://example.org/e")
+        let needy = try await fixture.add("https://example.org/e")
+        try await fixture.conclude(needy, try #require(TaskLifecycle(state: .paused, reason: .auth, notBefore: nil)))
         let ids = [added, single, batch, running, needy]
         let need = try #require(try lifecycle(needy, in: fixture))
         #expect(need.reason?.needsPerson == true)
