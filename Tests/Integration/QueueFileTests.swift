@@ -115,7 +115,10 @@ struct QueueFileTests {
     @Test("secrets that an entry names by file reach the server, by queue apply, add --input and dld --queue")
     func secretFiles() async throws {
         let answer = ScriptedAnswer.serve(Resource(size: 1000, seed: 1))
-        let server = try ScriptedServer(["/a": [answer], "/b": [answer], "/c": [answer]])
+        // A password is sent only to a server that asks for it.
+        let challenge = ScriptedAnswer.status(401, headers: ["WWW-Authenticate: Basic realm=\"r\""])
+        let server = try ScriptedServer(
+            ["/a": [challenge, answer], "/b": [challenge, answer], "/c": [challenge, answer]])
         func entry(_ path: String) -> String {
             """
             downloads:

@@ -53,14 +53,32 @@ struct AdmissionTests {
             }
         }
         for uid: UInt32 in [0, 7, 8, 9, 500] {
-            let (url, directory) = uid == 8 ? ("url", "directory") : (nil, nil)
+            let (url, directory, mirrors) = uid == 8 ? ("url", "directory", "mirrors") : (nil, nil, nil)
             #expect(fault("https://other/a", by: uid) { $0.url = "https://h/a" } == url)
             #expect(fault("https://h/a", by: uid) { $0.url = "https://h/b" } == url)
             #expect(fault("https://h/a", by: uid) { $0.directory = "/srv/b" } == directory)
             #expect(fault("https://h/a", by: uid) { $0.limit = 5 } == nil)
-            #expect(fault("https://h/a", by: uid) { $0.url = "https://other/a" } == nil)
-            // The owner has nothing there without TLS.
-            #expect(fault("https://other/a", by: uid) { $0.url = "http://h/a" } == nil)
+            // Another server may redirect to the host.
+            #expect(fault("https://h/a", by: uid) { $0.url = "https://other/a" } == url)
+            #expect(fault("https://other/a", by: uid) { $0.mirrors = ["https://h/a"] } == mirrors)
+        }
+    }
+
+    @Test("a login in the URL of a task goes through no proxy that another user names")
+    func loginInURL() throws {
+        for (url, isRefused) in [("http://anna:pw@h/a", true), ("http://h/a", false)] {
+            var asked = TaskSpecification(url: url)
+            let before = asked
+            asked.proxy = "http://proxy:3128"
+            var admission = Admission(
+                settings: Self.settings(), caller: Caller(uid: 8, isAdministrator: true), now: 5)
+            var field: String?
+            do throws(FieldError) {
+                _ = try admission.readmit(asked, after: before, names: true, owner: 7)
+            } catch {
+                field = error.field
+            }
+            #expect(field == (isRefused ? "proxy" : nil))
         }
     }
 

@@ -263,4 +263,19 @@ struct HostAvailabilityTests {
         for work in works { #expect(!gate.isOnHold(work.hostFingerprint, owner: 1, now: 1_100)) }
         await fixture.queue.stop()
     }
+
+    @Test("F82: a proxy whose probe fails is held for longer, and a failure of this machine says nothing of it")
+    func failedProbe() async throws {
+        let (fixture, works) = try await works()
+        var gate = HostAvailability(policy: Self.policy)
+        let dead = TransferError(.cannotConnect, "refused").ofProxy("http://127.0.0.1:9")
+        for _ in 0..<5 { gate.record(dead, of: works[0], now: 0) }
+        let opening = try #require(gate.nextHoldEnd(now: 0))
+        gate.record(TransferError(.diskFull, "full"), of: works[0], now: 1)
+        #expect(gate.isOnHold(works[0].hostFingerprint, owner: 1, now: 1))
+        gate.admit(works[0].hostFingerprint, now: opening)
+        gate.record(dead, of: works[0], now: opening)
+        #expect(try #require(gate.nextHoldEnd(now: opening)) - opening > opening)
+        await fixture.queue.stop()
+    }
 }

@@ -29,6 +29,34 @@ struct BodyDecoderTests {
         }
     }
 
+    @Test("A21: codings within each other that expand without end are refused, even where no byte comes out")
+    func nested() async throws {
+        let directory = try TemporaryDirectory()
+        // The header of gzip, and blocks without content.
+        let program = """
+            import gzip, sys
+            header = bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3])
+            open(sys.argv[1], "wb").write(gzip.compress(header + bytes([0, 0, 0, 0xFF, 0xFF]) * 14_000_000, 1))
+            """
+        #expect(try await run(["python3", "-c", program, directory.file("bomb")]).succeeded)
+        let body = try bytes(ofFileAt: directory.file("bomb"))
+        let decoder = try #require(BodyDecoder([.gzip, .gzip]))
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: body.count, alignment: 1)
+        defer { memory.deallocate() }
+        memory.copyBytes(from: body)
+        var decoded = 0
+        var code: TransferError.Code?
+        do throws(TransferError) {
+            let bytes = UnsafeRawBufferPointer(memory)
+            try decoder.decode(bytes) { (piece: UnsafeRawBufferPointer) throws(TransferError) in
+                decoded += piece.count
+            }
+        } catch {
+            code = error.code
+        }
+        #expect(code == .tooLarge && decoded == 0)
+    }
+
     @Test("no number of received bytes overflows the limit of decoded ones")
     func limit() {
         #expect(BodyDecoder.largestSize(of: 0) == 64 << 20)
