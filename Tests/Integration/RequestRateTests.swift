@@ -34,7 +34,7 @@ struct RequestRateTests {
     @Test("retries, redirects, small files on used connections and several connections of several tasks keep the rate")
     func everything() async throws {
         let rate = 20.0
-        let body = Resource(size: 24 * mebibyte, seed: 5)
+        let body = Resource(size: 48 * mebibyte, seed: 5)
         let small = Resource(size: 100)
         var script: [String: [ScriptedAnswer]] = [
             "/retried": [.status(503), .status(500), .serve(small)],

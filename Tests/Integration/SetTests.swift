@@ -145,7 +145,7 @@ struct SetTests {
         let unknown = try await daemon.dlctl("rpc", "task.update", #"{"id":1,"changes":{"checksum":"md5:0"}}"#)
         #expect(unknown.status == .exited(64) && unknown.error.contains("changes.checksum"), "\(unknown.error)")
 
-        #expect(try await daemon.dlctl("resume", id).succeeded)
+        #expect(try await daemon.dlctl("resume", "--now", id).succeeded)
         #expect(try await daemon.settled(TaskID(1)).state == .completed)
         #expect(exists(daemon.path("renamed")))
         let completed = try await daemon.dlctl("set", id, "--output", "again")
