@@ -4,7 +4,7 @@ public struct TaskFilter: Codable, Sendable, Equatable {
     public var states: [TaskState]?
     /// The accepted batch; `nil` accepts all, and tasks without a batch.
     public var batch: String?
-    /// A part of the URL or the path, compared without regard to case; at most ``maximumSearch`` bytes.
+    /// A part of the URL or the path, compared without regard to case; at most 1,024 bytes.
     public var search: String?
     /// The owner's uid.
     public var owner: UInt32?
