@@ -465,6 +465,10 @@ class Performance:
                 self._try(lambda number=number: daemon.call(
                     "task.update", {"id": number, "changes": {"limit": None}}))
         daemon.select("resume")
+        # Those that were paused by themselves, before all were.
+        paused = [number for number, task in daemon.tasks().items() if task["state"] == "paused"]
+        if paused:
+            daemon.select("resume", paused)
 
     def _wait(self):
         begun = time.monotonic()
