@@ -65,7 +65,7 @@ enum RequestCost {
 }
 
 extension Command {
-    /// How much of the database a user makes the daemon read by a filter.
+    /// The part of the database that a user makes the daemon read by a filter.
     enum Search {
         /// Only what indexes answer.
         case none

@@ -74,7 +74,7 @@ public struct TaskAttempt: Sendable, Equatable {
     public var status: Int?
     /// The failure; `nil` where the attempt succeeded, was stopped or is under way.
     public var error: TaskFailure?
-    /// What is suspicious about the file, such as a web page under the name of an archive.
+    /// A warning about the file, such as of a web page under the name of an archive.
     public var warning: String?
     /// The reason for which it went on over another connection or in another version of HTTP; `nil` if it did not.
     public var note: String?

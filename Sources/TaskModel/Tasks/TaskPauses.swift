@@ -27,7 +27,7 @@ public struct TaskPauses: OptionSet, Sendable {
         self = Self.needs.first { $0.1 == reason }?.0 ?? []
     }
 
-    /// What the task needed from a person before a user paused it.
+    /// The reason for which the task needed a person before a user paused it; `nil` if it needed none.
     public var need: TaskReason? { Self.needs.first { contains($0.0) }?.1 }
 
     /// Returns the width of a selection by a filter.

@@ -17,7 +17,7 @@ struct RunLog {
         var duration: Milliseconds
         /// The path of the finished file.
         var path: String?
-        /// What is suspicious about the finished file.
+        /// A warning about the finished file.
         var warning: String?
         var error: TransferError?
     }

@@ -9,7 +9,7 @@ struct RunEnding: Sendable {
     var path: String?
     var size: Int64?
     var resumeData: ResumeData?
-    /// What is suspicious about the file.
+    /// A warning about the file.
     var warning: String?
 
     init(id: TaskID, report: RunOutcomePolicy.Report) {

@@ -1,7 +1,7 @@
 import Curl
 package import HTTPTypes
 
-/// What requests to a server are sent with, wherever a redirect, a mirror or a list leads to that server.
+/// The login for a server, sent wherever a redirect, a mirror or a list leads to that server.
 package struct ServerLogin: Sendable {
     /// The schemes of the URLs to which it applies.
     package var schemes: Set<String>

@@ -50,7 +50,7 @@ public struct TransferRequest: Sendable {
         get { fields.value.awaitsChallenge }
         _modify { yield &fields.value.awaitsChallenge }
     }
-    /// What requests to other servers than the request's own are sent with, in order of precedence: after a redirect,
+    /// The logins for other servers than the request's own, in order of precedence, which are sent after a redirect,
     /// and for mirrors and lists.
     package var logins: [HostTable<ServerLogin>] {
         get { fields.value.logins }
