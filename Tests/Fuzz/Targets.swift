@@ -123,8 +123,12 @@ private func retryAfter(_ bytes: [UInt8]) {
     precondition(seconds ?? 0 >= 0)
     let text = answer.value(of: "retry-after") ?? ""
     let date = HTTPDate.parse(text)
-    // The upper bound is the end of the year 9999.
-    if let date { precondition((0...253_402_300_800).contains(date)) }
+    // The bounds are the years 1583 and 9999, up to a day more for the zone.
+    let years: ClosedRange<Int64> = -12_212_553_600...253_402_300_799
+    if let date {
+        precondition((years.lowerBound - 86_400...years.upperBound + 86_400).contains(date))
+        precondition(!years.contains(date) || HTTPDate.parse(HTTPDate.text(date)) == date)
+    }
     precondition(seconds == nil || date != nil || isDigits(text))
 }
 
