@@ -70,7 +70,8 @@ enum ContentDisposition {
     private static func extended(_ value: [UInt8]) -> String? {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let decoded = percentDecoded(parts[2]) else { return nil }
-        return text(decoded, in: parts[0])
+        // Characters that are not encoded came as UTF-8, whatever the value says of itself.
+        return text(decoded, in: isASCII(parts[2]) ? parts[0] : [UInt8]("utf-8".utf8)[...])
     }
 
     /// Decodes the value of `filename`. It has no encoding of its own, but servers use percent-encoding and encoded words
@@ -84,6 +85,8 @@ enum ContentDisposition {
         guard let decoded, isName(decoded) else { return sent }
         return decoded
     }
+
+    private static func isASCII(_ bytes: ArraySlice<UInt8>) -> Bool { bytes.allSatisfy { $0 < 0x80 } }
 
     private static func isName(_ text: String) -> Bool {
         !text.isEmpty && text != "." && text != ".."
@@ -131,7 +134,7 @@ enum ContentDisposition {
     ///
     /// - Returns: `nil` if the value consists of anything but such words, with blanks between them.
     private static func encodedWords(_ value: [UInt8]) -> String? {
-        guard value.starts(with: "=?".utf8) else { return nil }
+        guard value.starts(with: "=?".utf8), isASCII(value[...]) else { return nil }
         var decoded = ""
         // A character may be spread over words of one character set.
         var pending: (bytes: [UInt8], charset: ArraySlice<UInt8>) = ([], [])

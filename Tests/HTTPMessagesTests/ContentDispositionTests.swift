@@ -42,6 +42,10 @@ struct ContentDispositionTests {
             ("filename*=UTF-8''%e2%82%ac.txt", "€.txt"),
             ("attachment; filename*=iso-8859-1'en'%A3%20rates.txt", "£ rates.txt"),
             ("attachment; filename=plain.txt; filename*=ISO-8859-1''na%EFve.txt", "naïve.txt"),
+            // Characters that came as UTF-8, whatever is said of them.
+            ("attachment; filename*=iso-8859-1''naïve.txt", "naïve.txt"),
+            ("attachment; filename=plain.txt; filename*=iso-8859-1''naï%EF.txt", "plain.txt"),
+            (#"attachment; filename="=?iso-8859-1?Q?naïve?=""#, "=?iso-8859-1?Q?naïve?="),
             // Percent-encoding in the plain form.
             ("attachment; filename=na%C3%AFve%20file.txt", "naïve file.txt"),
             (#"attachment; filename="100%.txt""#, "100%.txt"), ("attachment; filename=a%FF.txt", "a%FF.txt"),
