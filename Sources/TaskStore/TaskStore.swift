@@ -85,7 +85,7 @@ package final class TaskStore: Sendable {
             }
             try Self.markOpening(of: pool, version: version)
             let watch = StoreWatch(directory: directory, names: try StoreNames(path: file.path), report: report)
-            pool.writeWithoutTransaction { watch.recordContents($0) }
+            if let refusal = pool.writeWithoutTransaction({ watch.refusal($0, isAfterChange: true) }) { throw refusal }
             self.watch = watch
         } catch {
             throw StoreError(error, path: file.path)

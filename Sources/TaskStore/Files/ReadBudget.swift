@@ -58,7 +58,8 @@ struct ReadBudget: Sendable {
         let budget: ReadBudget
         let caller: UnsafeCurrentTask?
         let isClosing: () -> Bool
-        let began = Self.processorTime()
+        /// The processor time at the first check; most reads end before it.
+        var began: Int64?
         var instructions = 0
         /// The reason why the read was ended; `nil` while it goes on.
         var end: StoreError?
@@ -73,8 +74,13 @@ struct ReadBudget: Sendable {
             instructions += Int(ReadBudget.interval)
             if isClosing() || caller?.isCancelled == true {
                 end = .closed
-            } else if instructions > budget.instructions || Self.processorTime() - began > budget.time {
+            } else if instructions > budget.instructions {
                 end = .tooCostly
+            } else {
+                let now = Self.processorTime()
+                let began = began ?? now
+                self.began = began
+                if now - began > budget.time { end = .tooCostly }
             }
             return end != nil
         }

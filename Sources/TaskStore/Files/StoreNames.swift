@@ -12,6 +12,20 @@ struct StoreNames: Sendable {
         var isLogGone = false
     }
 
+    /// The sizes and times of both files. They change with each change of their contents, save for one within the same
+    /// tick of the kernel's clock (some milliseconds).
+    struct Stamps: Equatable {
+        fileprivate(set) var database = Stamp()
+        fileprivate(set) var log = Stamp()
+    }
+
+    struct Stamp: Equatable {
+        /// The size in bytes.
+        fileprivate(set) var size: Int64 = 0
+        fileprivate var seconds = 0
+        fileprivate var nanoseconds = 0
+    }
+
     private struct Name {
         let path: String
         let device: UInt64
@@ -40,14 +54,19 @@ struct StoreNames: Sendable {
 
     /// Checks both paths, with two system calls if nothing is wrong.
     ///
+    /// - Parameter stamps: receives the sizes and times of the files if nothing is wrong.
     /// - Returns: `nil` if both paths refer to the open files.
-    func fault() -> Fault? {
-        if let text = Self.fault(of: database) { return Fault(text: text) }
-        guard let text = Self.fault(of: log) else { return nil }
-        return Fault(text: text, isLogGone: access(log.path, F_OK) != 0 && errno == ENOENT)
+    func fault(_ stamps: inout Stamps) -> Fault? {
+        var found = Stamps()
+        if let text = Self.fault(of: database, &found.database) { return Fault(text: text) }
+        if let text = Self.fault(of: log, &found.log) {
+            return Fault(text: text, isLogGone: access(log.path, F_OK) != 0 && errno == ENOENT)
+        }
+        stamps = found
+        return nil
     }
 
-    private static func fault(of name: Name) -> String? {
+    private static func fault(of name: Name, _ stamp: inout Stamp) -> String? {
         var status = stat()
         guard lstat(name.path, &status) == 0 else {
             let error = errno
@@ -57,6 +76,8 @@ struct StoreNames: Sendable {
         guard UInt64(status.st_dev) == name.device, UInt64(status.st_ino) == name.inode else {
             return "\(name.path) is no longer the file that the daemon has open"
         }
+        stamp = Stamp(
+            size: Int64(status.st_size), seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec)
         return nil
     }
 }

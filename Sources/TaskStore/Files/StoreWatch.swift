@@ -14,10 +14,18 @@ final class StoreWatch: Sendable {
         case failed(reason: String, at: Int)
     }
 
+    private struct Contents {
+        /// The sizes and times of the files after the last change by this process.
+        var stamps = StoreNames.Stamps()
+        /// What was read after an earlier change by this process.
+        var known: StoreContents?
+        var fault: StoreNames.Fault?
+    }
+
     private let directory: String
     private let names: StoreNames
     private let copy = Mutex(Copy.none)
-    private let contents = Mutex<(known: StoreContents?, fault: StoreNames.Fault?)>((nil, nil))
+    private let contents = Mutex(Contents())
     /// Receives a message once when a fault is found, and once more when a copy succeeds after a failed attempt.
     private let report: @Sendable (String) -> Void
 
@@ -31,7 +39,10 @@ final class StoreWatch: Sendable {
     }
 
     /// The present fault. A database that was truncated or overwritten stays unusable until the next start.
-    private var fault: StoreNames.Fault? { contents.withLock { $0.fault } ?? names.fault() }
+    private var fault: StoreNames.Fault? {
+        var stamps = StoreNames.Stamps()
+        return contents.withLock { $0.fault } ?? names.fault(&stamps)
+    }
 
     /// Whether the store currently rejects changes.
     var isDisplaced: Bool { fault != nil }
@@ -42,32 +53,31 @@ final class StoreWatch: Sendable {
     /// A description of the fault and its remedy; `nil` if there is no fault.
     var problem: String? { fault.map(text) }
 
-    /// Records the contents of the files after a change by this process.
-    ///
-    /// - Parameter database: the writer connection, outside of any transaction.
-    func recordContents(_ database: Database) {
-        let found = StoreContents(of: database)
-        contents.withLock { contents in
-            if contents.fault == nil { contents.known = found ?? contents.known }
-        }
-    }
-
-    /// Checks that the files have the contents that were recorded last.
-    private func checkContents(_ database: Database) {
-        contents.withLock { contents in
-            guard contents.fault == nil, let known = contents.known,
-                let text = StoreContents(of: database)?.fault(since: known)
-            else { return }
-            contents.fault = StoreNames.Fault(text: "\(names.path) \(text)")
-        }
-    }
-
     /// Checks the paths and the contents, and tries to save a copy if something is wrong with them.
     ///
-    /// - Parameter database: the writer connection, outside of any transaction.
+    /// - Parameters:
+    ///   - database: the writer connection, outside of any transaction.
+    ///   - isAfterChange: whether this process has changed the files since the last check. What they contain now is then
+    ///     recorded, and the next check compares with it.
     /// - Returns: the error with which the store rejects changes; `nil` if there is no fault.
-    func refusal(_ database: Database) -> StoreError? {
-        checkContents(database)
+    func refusal(_ database: Database, isAfterChange: Bool = false) -> StoreError? {
+        let fault = contents.withLock { contents -> StoreNames.Fault? in
+            if let fault = contents.fault { return fault }
+            var stamps = StoreNames.Stamps()
+            if let fault = names.fault(&stamps) { return fault }
+            if stamps == contents.stamps { return nil }
+            // Own changes write to the log at every commit, and to the database at a checkpoint only.
+            if !isAfterChange || contents.known == nil || stamps.database != contents.stamps.database {
+                let found = StoreContents(of: database)
+                if let known = contents.known, let text = found?.fault(since: known) {
+                    contents.fault = StoreNames.Fault(text: "\(names.path) \(text)")
+                    return contents.fault
+                }
+                contents.known = found ?? contents.known
+            }
+            contents.stamps = stamps
+            return nil
+        }
         guard let fault else { return nil }
         rescue(database, fault)
         return .displaced(text(fault))

@@ -81,7 +81,9 @@ final class WriteQueue: Sendable {
                         return continuation.resume(returning: .failure(refusal))
                     }
                     let result = Result { try body(database) }.mapError { StoreError($0) }
-                    watch.recordContents(database)
+                    if let refusal = watch.refusal(database, isAfterChange: true) {
+                        return continuation.resume(returning: .failure(refusal))
+                    }
                     continuation.resume(returning: result)
                 }
             }
@@ -193,15 +195,16 @@ final class WriteQueue: Sendable {
             }
             try database.commit()
             commitTime.record(since: began)
-            watch.recordContents(database)
         } catch {
             try? database.rollback()
             // A large transaction was written to the log in part.
-            watch.recordContents(database)
+            if let refusal = watch.refusal(database, isAfterChange: true) { throw refusal }
             throw error
         }
         // Only this check after the commit ensures that the committed data is in a file that still has its path.
-        if let refusal = watch.refusal(database) { return refuse(batch.prefix(answers.count), refusal) }
+        if let refusal = watch.refusal(database, isAfterChange: true) {
+            return refuse(batch.prefix(answers.count), refusal)
+        }
         for answer in answers { answer() }
         return answers.count
     }

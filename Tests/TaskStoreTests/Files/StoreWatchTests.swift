@@ -91,13 +91,53 @@ struct StoreWatchTests {
         await expectDisplaced(store)
         try store.close()
 
-        let place = try TemporaryDirectory()
-        let second = try TaskStore(directory: place.path)
-        _ = try await second.add([.sample()], now: 1)
-        try #require(truncate(place.file("dld.db-wal"), 4_096) == 0)
-        await #expect(throws: StoreError.self) { _ = try await second.add([.sample()], now: 1) }
-        #expect(second.problem?.contains("has a log that was truncated") == true)
-        try second.close()
+        for size in [0, 20, 4_096] {
+            let place = try TemporaryDirectory()
+            let second = try TaskStore(directory: place.path)
+            _ = try await second.add([.sample()], now: 1)
+            try #require(truncate(place.file("dld.db-wal"), size) == 0)
+            await #expect(throws: StoreError.self) { _ = try await second.add([.sample()], now: 1) }
+            #expect(second.problem?.contains("has a log that was truncated") == true, "\(size): \(second.problem ?? "")")
+            try second.close()
+        }
+    }
+
+    @Test("A42: contents that are overwritten in place, without another size, are noticed", arguments: ["dld.db", "dld.db-wal"])
+    func overwritten(name: String) async throws {
+        let store = try TaskStore(directory: directory.path)
+        _ = try await store.add([.sample()], now: 1)
+        // A change within the tick in which the store itself wrote has no time of its own.
+        try await Task.sleep(for: .milliseconds(20))
+        let descriptor = open(directory.file(name), O_WRONLY)
+        #expect(pwrite(descriptor, "another's", 9, 0) == 9)
+        close(descriptor)
+        await expectDisplaced(store)
+        #expect(store.problem?.contains("overwritten") == true)
+        try store.close()
+    }
+
+    @Test("what an administrator does with a shell of SQLite is no fault")
+    func shell() async throws {
+        let store = try TaskStore(directory: directory.path)
+        let tasks = try await store.add((0..<2_000).map { .sample("https://example.org/\($0)") }, now: 1)
+        let path = directory.file("dld.db")
+        func size() throws -> Int { try StoreFixture.bytes(of: path).count }
+        func perform(_ sql: String) throws {
+            try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: sql) }
+        }
+        try perform("PRAGMA wal_checkpoint(TRUNCATE)")
+        _ = try await store.add([.sample()], now: 2)
+        let before = try size()
+        try perform("DELETE FROM task WHERE id > 10; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+        #expect(try size() < before && tasks.count == 2_000)
+        _ = try await store.add([.sample("https://example.org/last")], now: 3)
+        #expect(store.problem == nil)
+        #expect(try urls(store).count == 10)
+        try perform("DELETE FROM task; VACUUM")
+        _ = try await store.emptyLog()
+        _ = try await store.add([.sample()], now: 4)
+        #expect(store.problem == nil && copies.isEmpty)
+        try store.close()
     }
 
     @Test("a look is enough for what is held to be saved")
