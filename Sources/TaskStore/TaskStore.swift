@@ -182,7 +182,9 @@ package final class TaskStore: Sendable {
                     func bounded(_ database: Database) throws -> Value {
                         try budget.keep(on: database, for: caller, isClosing: { self.readGate.isClosing }, body)
                     }
-                    guard watch.isDisplaced else { return try pool.read(bounded) }
+                    guard watch.isDisplaced else {
+                        return try pool.unsafeRead { database in try database.inSnapshot { try bounded(database) } }
+                    }
                     // A new reader connection would open another database, or none.
                     return try pool.writeWithoutTransaction { database in
                         _ = watch.refusal(database)  // the call ensures that a copy exists

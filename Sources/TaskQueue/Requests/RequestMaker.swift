@@ -315,19 +315,7 @@ struct DownloadNaming: Sendable {
     func destination(
         _ resource: ResourceMetadata, in directory: Directory, known: String?
     ) throws(TransferError) -> FileDestination {
-        let suggested = resource.suggestedFileName.flatMap(FileName.makeSafe)
-        let redirected = resource.redirectedFileName.flatMap(FileName.makeSafe)
-        let fromURL = FileName.fromURL(specification.url)
-        let ofSource: String? =
-            switch specification.nameFrom {
-            case .url: fromURL
-            case .final: redirected ?? fromURL
-            case .header: suggested ?? fromURL
-            case nil: suggested
-            }
-        var name =
-            specification.output ?? ofSource ?? described ?? (resource.head == nil ? known : nil)
-            ?? SafeFileName.chosen(fromURL: fromURL, redirected: redirected)
+        var name = specification.output ?? self.name(of: resource, known: known)
         // The name could otherwise block the private directory of a user who has none yet.
         if user != nil, holdsOwnDirectories, AccountNames.isDirectoryName(name) { name = FileName.numbered(name, 1) }
         let conflict: FileDestination.Conflict =
@@ -357,5 +345,20 @@ struct DownloadNaming: Sendable {
         destination.pieces = pieces
         if !specification.noMtime { destination.modificationTime = resource.lastModified }
         return destination
+    }
+
+    private func name(of resource: ResourceMetadata, known: String?) -> String {
+        let suggested = resource.suggestedFileName.flatMap(FileName.makeSafe)
+        let redirected = resource.redirectedFileName.flatMap(FileName.makeSafe)
+        let fromURL = FileName.fromURL(specification.url)
+        let ofSource: String? =
+            switch specification.nameFrom {
+            case .url: fromURL
+            case .final: redirected ?? fromURL
+            case .header: suggested ?? fromURL
+            case nil: suggested
+            }
+        return ofSource ?? described ?? (resource.head == nil ? known : nil)
+            ?? SafeFileName.chosen(fromURL: fromURL, redirected: redirected)
     }
 }

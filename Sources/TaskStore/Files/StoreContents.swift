@@ -45,7 +45,9 @@ struct StoreContents {
 
     private static func size(of file: File) -> Int64? {
         var size: sqlite3_int64 = 0
-        guard let sizeOf = file.pointee.pMethods?.pointee.xFileSize, sizeOf(file, &size) == SQLITE_OK else { return nil }
+        guard let sizeOf = file.pointee.pMethods?.pointee.xFileSize, sizeOf(file, &size) == SQLITE_OK else {
+            return nil
+        }
         return size
     }
 
@@ -78,7 +80,9 @@ struct StoreContents {
                 return "was truncated by another program"
             }
         }
-        if database.prefix(18) != known.database.prefix(18) || changes < 0 { return "was overwritten by another program" }
+        if database.prefix(18) != known.database.prefix(18) || changes < 0 {
+            return "was overwritten by another program"
+        }
         if let frames, frames > 0, logSize < Int64(Self.headerOfLog) + frames * (Self.headerOfFrame + pageSize) {
             return "has a log that was truncated"
         }

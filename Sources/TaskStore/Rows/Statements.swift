@@ -6,6 +6,23 @@ extension Database {
         try cachedStatement(sql: sql).execute(arguments: arguments)
     }
 
+    /// Performs `body`, which only reads, in one transaction.
+    ///
+    /// GRDB would prepare the statements that begin and end it each time, and a daemon makes a dozen reads for each task.
+    func inSnapshot<Value>(_ body: () throws -> Value) throws -> Value {
+        // A rollback that failed has left a transaction open.
+        if isInsideTransaction { try rollback() }
+        try run("BEGIN")
+        do {
+            let value = try body()
+            try run("COMMIT")
+            return value
+        } catch {
+            try? rollback()  // the next read tries it again
+            throw error
+        }
+    }
+
     /// Performs `body` and rolls back its changes.
     func undoing<Value>(_ body: () throws -> Value) throws -> Value {
         try run("SAVEPOINT undone")

@@ -286,8 +286,9 @@ extension TaskStore {
             page.trimmed = try database.lastTrimmedEvent(owner: scope)
             let newest = try database.newestNumber(in: "event")
             let index = owner == nil ? "NOT INDEXED" : "INDEXED BY event_owner"
+            // A row stands for one or more sequence numbers.
             let end =
-                types == nil && states == nil && first == nil
+                newest - max(sequence, 0) < Self.examinedRows || types == nil && states == nil && first == nil
                 ? nil
                 : try database.firstRow(
                     """

@@ -185,7 +185,7 @@ final class WriteQueue: Sendable {
             let budget = CommitBudget(in: database)
             try setSync(batch.contains(where: \.isLasting), in: database)
             let began = ContinuousClock.now
-            try database.beginTransaction(.immediate)
+            try database.run("BEGIN IMMEDIATE")
             answers.reserveCapacity(batch.count)
             for job in batch {
                 answers.append(savepoints ? try Self.answer(to: job, in: database) : try job.run(database))
@@ -193,7 +193,7 @@ final class WriteQueue: Sendable {
                 guard database.isInsideTransaction else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
                 if budget.isSpent(in: database) { break }
             }
-            try database.commit()
+            try database.run("COMMIT")
             commitTime.record(since: began)
         } catch {
             try? database.rollback()

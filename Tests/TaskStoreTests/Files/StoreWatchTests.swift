@@ -97,12 +97,15 @@ struct StoreWatchTests {
             _ = try await second.add([.sample()], now: 1)
             try #require(truncate(place.file("dld.db-wal"), size) == 0)
             await #expect(throws: StoreError.self) { _ = try await second.add([.sample()], now: 1) }
-            #expect(second.problem?.contains("has a log that was truncated") == true, "\(size): \(second.problem ?? "")")
+            #expect(
+                second.problem?.contains("has a log that was truncated") == true, "\(size): \(second.problem ?? "")")
             try second.close()
         }
     }
 
-    @Test("A42: contents that are overwritten in place, without another size, are noticed", arguments: ["dld.db", "dld.db-wal"])
+    @Test(
+        "A42: contents that are overwritten in place, without another size, are noticed",
+        arguments: ["dld.db", "dld.db-wal"])
     func overwritten(name: String) async throws {
         let store = try TaskStore(directory: directory.path)
         _ = try await store.add([.sample()], now: 1)
