@@ -11,14 +11,14 @@ extension Database {
     /// GRDB would prepare the statements that begin and end it each time, and a daemon makes a dozen reads for each task.
     func inSnapshot<Value>(_ body: () throws -> Value) throws -> Value {
         // A rollback that failed has left a transaction open.
-        if isInsideTransaction { try rollback() }
+        if isInsideTransaction { try self.rollback() }
         try run("BEGIN")
         do {
             let value = try body()
             try run("COMMIT")
             return value
         } catch {
-            try? rollback()  // the next read tries it again
+            try? self.rollback()  // the next read tries it again
             throw error
         }
     }
