@@ -63,6 +63,7 @@ extension CurlError {
         package static let uploadFailed = Code(CURLE_UPLOAD_FAILED)
         package static let urlMalformat = Code(CURLE_URL_MALFORMAT)
         package static let useSSLFailed = Code(CURLE_USE_SSL_FAILED)
+        package static let badFunctionArgument = Code(CURLE_BAD_FUNCTION_ARGUMENT)
         package static let weirdServerReply = Code(CURLE_WEIRD_SERVER_REPLY)
     }
 }

@@ -15,28 +15,17 @@ package struct EasyHandle: ~Copyable {
     /// The URL set on the handle, whose parsed form libcurl does not copy before it connects.
     private var url: CurlURL?
 
-    /// The pool that takes over the handle at the end; `nil` if it is freed.
-    private var pool: EasyHandlePool?
-
-    package init() throws(CurlError) { raw = try Self.make() }
-
-    /// Takes a handle from a pool, or creates one.
-    init(from pool: EasyHandlePool) throws(CurlError) {
-        if let kept = pool.take() { raw = kept } else { raw = try Self.make() }
-    }
-
-    deinit {
-        if let pool { pool.keep(raw) } else { curl_easy_cleanup(raw) }
-    }
-
-    /// Returns the handle to a pool at its end; see ``EasyHandlePool``.
-    mutating func keep(in pool: EasyHandlePool) { self.pool = pool }
-
-    private static func make() throws(CurlError) -> UnsafeMutableRawPointer {
+    /// Creates a handle.
+    ///
+    /// Handles are not reused: libcurl 7.88 keeps a pointer to the last header field of the transfer before, which it
+    /// has freed, and appends to it if the next response begins with a continuation line.
+    package init() throws(CurlError) {
         try CurlLibrary.initialise()
         guard let raw = curl_easy_init() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
-        return raw
+        self.raw = raw
     }
+
+    deinit { curl_easy_cleanup(raw) }
 
     package borrowing func set(_ option: EasyOption.Text, to value: String) throws(CurlError) {
         // A pointer to the string's own storage: an implicit conversion would copy it. A NUL would end the value for

@@ -68,7 +68,7 @@ package final class Exchange {
         mark = loop.mark
         clock = loop.clock
         activity = ExchangeActivity(now: loop.now)
-        easy = try EasyHandle(from: loop.easyHandles)
+        easy = try EasyHandle()
         try errorText.attach(to: easy)
         let context = Unmanaged.passUnretained(self).toOpaque()
         for option in [CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_READDATA] {
@@ -86,9 +86,6 @@ package final class Exchange {
 
     /// libcurl's message on the failure; `nil` if it has none.
     package var failureText: String? { errorText.text }
-
-    /// Lets a later exchange use the handle. Call it only for an exchange without TLS.
-    package func keepsHandle() { easy.keep(in: loop.easyHandles) }
 
     /// Lets the handler decide on a connection's server certificates before a byte of the request is sent
     /// (``ExchangeHandler/evaluate(_:on:)``).

@@ -77,9 +77,6 @@ package final class LoopCore {
 
     package let urls = ParsedURLs()
 
-    /// The handles of exchanges that have ended.
-    let easyHandles = EasyHandlePool()
-
     // MARK: Exchanges
 
     package var exchangeCount: Int { exchanges.count }

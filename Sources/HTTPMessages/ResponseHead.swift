@@ -182,19 +182,39 @@ public struct ResponseHead: Sendable {
         return String(String.UnicodeScalarView(bytes.lazy.map { Unicode.Scalar($0) }))
     }
 
-    /// The `Content-Length` (RFC 9110, section 8.6); `nil` if it is missing or not a number.
+    /// The `Content-Length`; `nil` if it is missing or invalid, or if the body is chunked, in which case it does not
+    /// count (RFC 9112, section 6.3). A list of equal numbers stands for one (RFC 9110, section 8.6).
     public var contentLength: Int64? {
-        var length: Int64?
+        if isChunked { return nil }
+        var (length, isValid) = (Int64?.none, true)
         forEachValue(of: "content-length") { value in
-            length = Int64(digits: Self.trimmed(value))
-            return false
+            for number in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+                guard let number = Int64(digits: Self.trimmed(number)), length ?? number == number else {
+                    isValid = false
+                    return false
+                }
+                length = number
+            }
+            return true
         }
-        return length
+        return isValid ? length : nil
     }
 
-    /// Whether the head has a `Content-Length` that is not a number of 64 bits. libcurl ignores a number that is too
-    /// large, and the end of the body would be unknown.
-    package var hasInvalidContentLength: Bool { contentLength == nil && value(of: "content-length") != nil }
+    /// Whether the last transfer coding is `chunked`.
+    private var isChunked: Bool {
+        var isChunked = false
+        forEachValue(of: "transfer-encoding") { value in
+            isChunked = Self.text(value).lowercased().hasSuffix("chunked")
+            return true
+        }
+        return isChunked
+    }
+
+    /// Whether the length of the body is given by a `Content-Length` that is not one number of 64 bits. libcurl ignores
+    /// a number that is too large, and the end of the body would be unknown.
+    package var hasInvalidContentLength: Bool {
+        contentLength == nil && value(of: "content-length") != nil && !isChunked
+    }
 
     /// The content codings in the order of their application, in lower case, as in `gzip, br`; `nil` for none or
     /// `identity` (RFC 9110, section 8.4).
@@ -203,10 +223,12 @@ public struct ResponseHead: Sendable {
         return codings.isEmpty ? nil : codings.joined(separator: ", ")
     }
 
-    /// The content codings in the order of their application, in lower case, without `identity`.
+    /// The content codings in the order of their application, in lower case, without `identity`. Some servers put them
+    /// in quotes, or add parameters.
     package var contentCodings: [String] {
         values(of: "content-encoding").flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
-            .map { String(decoding: FieldText.trimmed($0), as: UTF8.self).lowercased() }
+            .map { FieldText.trimmed($0.prefix { $0 != UInt8(ascii: ";") }).filter { $0 != UInt8(ascii: "\"") } }
+            .map { String(decoding: $0, as: UTF8.self).lowercased() }
             .filter { !$0.isEmpty && $0 != "identity" }
     }
 
@@ -251,6 +273,11 @@ public struct ResponseHead: Sendable {
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             // A number that may overflow is replaced by the maximum.
             return text.utf8.count <= 18 ? Int64(text) : .max
+        }
+        // Some servers send fractions.
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        if parts.count == 2, let seconds = Int64(digits: parts[0].utf8), Int64(digits: parts[1].utf8) != nil {
+            return seconds < .max ? seconds + 1 : .max
         }
         guard let date = HTTPDate.parse(text) else { return nil }
         return max(0, date - now)

@@ -148,7 +148,7 @@ package final class TaskQueue: Sendable {
             try await self?.removeExpired(ids)
         }
         await leftoverParts.start()
-        await webhooks.apply(settings.webhooks, isSessionNew: true)
+        await startWebhooks()
     }
 
     /// Ends all runs and writes their progress, without counting attempts.
@@ -164,6 +164,10 @@ package final class TaskQueue: Sendable {
     }
 
     // MARK: Webhooks
+
+    /// Starts the webhooks of the configuration, unless they run. The daemon does so before it answers requests for its
+    /// status.
+    package func startWebhooks() async { await webhooks.apply(settings.webhooks, isSessionNew: false) }
 
     package var webhookStatuses: [WebhookStatus] {
         get async { await webhooks.statuses }

@@ -55,6 +55,7 @@ struct Daemon: Service {
         let unusable = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         for (place, problem) in unusable { logger.warning("\(place.text(problem.description))") }
         let problems = warnings + unusable.map(\.problem.description)
+        await queue.startWebhooks()
         let server = makeServer()
         try await server.start()
         await queue.start()

@@ -14,10 +14,10 @@ struct ProxyTests {
             + (hosts.isEmpty ? "" : "hosts:\n\(hosts)\n")
     }
 
-    private func nginx(isSecure: Bool) async throws -> Nginx {
+    private func nginx(isSecure: Bool, http2: Bool = false) async throws -> Nginx {
         let identity = try await TestCertificates.shared.server
         let nginx = try await Nginx(
-            [.dav("/in/")], tls: isSecure ? .init(certificate: identity) : nil)
+            [.dav("/in/")], tls: isSecure ? .init(certificate: identity) : nil, http2: http2)
         try nginx.publish(resource, as: "f")
         return nginx
     }
@@ -44,6 +44,20 @@ struct ProxyTests {
         let none = try await daemon.settled(daemon.add("--proxy", proxy.bareURL, url))
         #expect(none.error?.httpStatus == 407, "\(none)")
         daemon.expectTidy()
+    }
+
+    @Test("F76: a tunnel that the login of one task opened serves no other task")
+    func ownTunnel() async throws {
+        let proxy = try DigestProxy(.sha256)
+        let nginx = try await nginx(isSecure: true, http2: true)
+        let url = nginx.url("/f", host: "localhost")
+        let daemon = try await DaemonProcess.started(
+            configuration("no-proxy: []", hosts: "  localhost: {http-version: 2}"))
+        #expect(try await daemon.settled(daemon.add("--proxy", proxy.url, url)).state == .completed)
+        let running = try await daemon.add("--proxy", proxy.url, "--limit", "20K", url)
+        try await daemon.state(of: running, "to begin") { $0.bytesDone > 0 }
+        let other = try await daemon.settled(daemon.add("--proxy", proxy.bareURL, url))
+        #expect(other.error?.httpStatus == 407, "\(other)")
     }
 
     @Test("F76: a proxy that refuses is named, with the setting that mends it", arguments: [false, true])

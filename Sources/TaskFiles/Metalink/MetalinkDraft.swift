@@ -59,7 +59,12 @@ struct MetalinkDraft {
         checksum = other
     }
 
-    mutating func add(_ url: String, rank: Int) { sources.append((url, rank)) }
+    /// The maximum number of URLs that are read of a file, of which a task uses the best.
+    private static let mostSources = 1_000
+
+    mutating func add(_ url: String, rank: Int) {
+        if sources.count < Self.mostSources { sources.append((url, rank)) }
+    }
 
     mutating func endPieces() {
         guard let ended = pieces else { return }

@@ -49,6 +49,8 @@ final class PlaceGuard: Sendable {
                     let code = ErrorCode(rawValue: error.code.rawValue)
                     return Refusal(index: placed.index, code: code, message: error.message)
                 }
+                // What a link leads to is not for the user to know. The task is refused when it runs, whatever that is.
+                if placed.place.hasLink { continue }
                 if let problem = placed.place.problem(settings.inspector) {
                     return Refusal(index: placed.index, code: problem.code, message: problem.description)
                 }

@@ -4,8 +4,12 @@ import Transfer
 
 /// The tasks that are stored as ready but must not be started, because they are running or held.
 protocol BusyTasks {
-    func isBusy(_ id: TaskID) -> Bool
-    var busy: Set<TaskID> { get }
+    /// Whether a task of this owner runs or is held.
+    func isBusy(_ id: TaskID, of owner: UInt32) -> Bool
+    /// Returns the running tasks, and the held ones of an owner.
+    func busy(of owner: UInt32) -> Set<TaskID>
+    /// Whether so many of an owner's tasks are held that none is to be started.
+    func isResting(_ owner: UInt32) -> Bool
 }
 
 /// A chooser of the tasks that start next, with the count of occupied places. It reads missing data from the store
@@ -181,14 +185,14 @@ struct TaskChooser {
             let mayStart = { (task: ReadyTask, group: FairShareGroup) in
                 slots.hasRoom(for: group.owner)
                     && (hasRoom || (isUrgent(task, group) && slots.hasRoomBeyond(of: group.owner)))
-                    && !busy.isBusy(task.id)
+                    && !busy.isResting(group.owner) && !busy.isBusy(task.id, of: group.owner)
                     && !unreadable.contains(task.id) && slots.mayStart(task.hostFingerprint)
                     && !gate.isOnHold(task.hostFingerprint, owner: group.owner, now: now)
                     && behindProxies[task.id] == nil
             }
             try readTasks(
-                excluding: { busy.busy.union(chosen.lazy.map(\.task.id)).union(behindProxies.keys) }, now: now, mayStart
-            )
+                excluding: { busy.busy(of: $0).union(chosen.lazy.map(\.task.id)).union(behindProxies.keys) },
+                now: now, of: { !busy.isResting($0) }, mayStart)
             let choice = window.removeNext(owners: owners, groups: groups, isUrgent: isUrgent, mayStart)
             if let choice { return choice }
             if !hasRoom { return nil }
@@ -227,7 +231,8 @@ struct TaskChooser {
     }
 
     private mutating func readTasks(
-        excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask, FairShareGroup) -> Bool
+        excluding: (UInt32) -> Set<TaskID>, now: Milliseconds, of isWanted: (UInt32) -> Bool,
+        _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) throws(StoreError) {
         var known: [UInt32: Set<Int64>] = [:]
         func blocked(_ owner: UInt32) -> Set<Int64> {
@@ -236,16 +241,17 @@ struct TaskChooser {
             return blocked
         }
         let lacking = window.lacking(blocked: blocked, isUrgentOnly: !slots.hasRoom, mayStart)
-            .filter { slots.hasRoom(for: $0.owner) }
+            .filter { slots.hasRoom(for: $0.owner) && isWanted($0.owner) }
         guard !lacking.isEmpty else { return }
-        let excluded = excluding()
+        var excluded: [UInt32: Set<TaskID>] = [:]
         let limit =
             !slots.hasRoom ? Self.urgentReadLimit : window.count > 8 ? Self.shortReadLimit : Self.readLimit
         for group in lacking {
             let blocked = blocked(group.owner)
+            let busy = excluded[group.owner] ?? excluding(group.owner)
+            excluded[group.owner] = busy
             let tasks = try store.readyTasks(
-                of: group.id, limit: limit, excludingHosts: blocked, excluding: excluded.union(window.ids(of: group.id))
-            )
+                of: group.id, limit: limit, excludingHosts: blocked, excluding: busy.union(window.ids(of: group.id)))
             window.add(tasks, to: group.id, limit: limit, excludingHosts: blocked)
         }
     }
@@ -326,11 +332,17 @@ struct TaskChooser {
 
     mutating func networkChanged() { gate.networkChanged() }
 
-    /// Opens hosts that a user wants contacted now.
+    /// Opens the hosts of tasks that a user wants to start now, and the proxies that the tasks' owners chose.
     ///
-    /// - Returns: the names of the hosts that were on hold, and the tasks whose answers were the cause.
-    mutating func endHolds(_ places: Set<OwnedHost>, now: Milliseconds) -> (hosts: [String], tasks: [TaskID]) {
-        let ended = places.compactMap { gate.endHold($0.fingerprint, of: $0.owner, now: now) }
+    /// - Parameter places: the hosts of the tasks, each with the owner.
+    /// - Returns: the names of the hosts and proxies that were on hold, and the tasks whose answers were the cause.
+    mutating func endHolds(
+        of ids: [TaskID], at places: Set<OwnedHost>, now: Milliseconds
+    ) -> (hosts: [String], tasks: [TaskID]) {
+        let proxies = Set(ids.compactMap { behindProxies[$0] })
+        let owners = Set(places.map(\.owner))
+        let all = places.union(owners.flatMap { owner in proxies.map { OwnedHost(owner: owner, fingerprint: $0) } })
+        let ended = all.compactMap { gate.endHold($0.fingerprint, of: $0.owner, now: now) }
         if !ended.isEmpty { invalidate() }
         return (Set(ended.map(\.host)).sorted(), ended.flatMap(\.tasks))
     }

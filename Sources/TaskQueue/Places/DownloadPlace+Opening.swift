@@ -81,6 +81,15 @@ extension DownloadPlace {
         }
     }
 
+    /// Whether a symbolic link is on the way from the root to the directory. None is followed there.
+    var hasLink: Bool {
+        guard !subdirectory.isEmpty, let (found, missing) = try? nearest(), let name = missing.first else {
+            return false
+        }
+        var information = stat()
+        return lstat(found.path(of: name), &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
+    }
+
     /// Returns the deepest existing directory on the path that can be opened, in the last resort the root, and the
     /// names of the missing directories beneath it.
     private func nearest() throws(TransferError) -> (directory: Directory, missing: [String]) {

@@ -15,8 +15,12 @@ struct RunTable: BusyTasks {
     private var ending = 0
     private(set) var runs: [TaskID: RunningTask] = [:]
     private let changes: ChangeCount
-    /// The tasks that a command is processing, with the number of commands.
-    private var held: [TaskID: Int] = [:]
+    /// The tasks that commands are processing, with the number of commands: by the owner whose tasks a command may
+    /// change, `nil` for those of everybody. A command may name any ids, but holds only tasks that it may change.
+    private var held: [UInt32?: [TaskID: Int]] = [:]
+    /// The number of held tasks from which on none of their owner's is started: leaving out each would cost more than
+    /// waiting for the command.
+    private static let restingFrom = 500
 
     init(changes: ChangeCount) { self.changes = changes }
 
@@ -35,11 +39,17 @@ struct RunTable: BusyTasks {
         limit = max(Self.usualLimit, settings.activeTasks + settings.endingTasks)
     }
 
-    /// Whether a task runs or is held.
-    func isBusy(_ id: TaskID) -> Bool { runs[id] != nil || held[id] != nil }
+    func isBusy(_ id: TaskID, of owner: UInt32) -> Bool {
+        runs[id] != nil || held[owner]?[id] != nil || held[nil]?[id] != nil
+    }
 
-    /// The tasks that run or are held.
-    var busy: Set<TaskID> { Set(runs.keys).union(held.keys) }
+    func busy(of owner: UInt32) -> Set<TaskID> {
+        var busy = Set(runs.keys)
+        for held in [held[owner], held[nil]] { if let held { busy.formUnion(held.keys) } }
+        return busy
+    }
+
+    func isResting(_ owner: UInt32) -> Bool { held[owner]?.count ?? 0 >= Self.restingFrom }
 
     mutating func insert(_ run: RunningTask) {
         runs[run.record.id] = run
@@ -65,16 +75,19 @@ struct RunTable: BusyTasks {
         return slot
     }
 
-    /// Prevents tasks from starting until ``release(_:)``.
-    mutating func hold(_ ids: [TaskID]) {
-        for id in ids { held[id, default: 0] += 1 }
+    /// Prevents tasks from starting until ``release(_:of:)``.
+    ///
+    /// - Parameter owner: the uid whose tasks are held; `nil` for the tasks of all users.
+    mutating func hold(_ ids: [TaskID], of owner: UInt32?) {
+        for id in ids { held[owner, default: [:]][id, default: 0] += 1 }
     }
 
-    mutating func release(_ ids: [TaskID]) {
+    mutating func release(_ ids: [TaskID], of owner: UInt32?) {
         for id in ids {
-            let count = held[id, default: 1] - 1
-            held[id] = count > 0 ? count : nil
+            let count = (held[owner]?[id] ?? 1) - 1
+            held[owner]?[id] = count > 0 ? count : nil
         }
+        if held[owner]?.isEmpty == true { held[owner] = nil }
     }
 
     // MARK: Totals

@@ -20,7 +20,7 @@ extension Scheduler {
             await stop(ids, order, owner: owner, keepsPlaces: restartsAtOnce)
         }
         let value = await body(stopped)
-        await onSharedThreads { await release(ids, restarting: restartsAtOnce ? stopped : [], in: places) }
+        await onSharedThreads { await release(ids, of: owner, restarting: restartsAtOnce ? stopped : [], in: places) }
         return value
     }
 
@@ -30,18 +30,20 @@ extension Scheduler {
     private func stop(
         _ ids: [TaskID], _ order: RunOutcomePolicy.Order, owner: UInt32?, keepsPlaces: Bool
     ) async -> (stopped: Set<TaskID>, places: [TaskChooser.Place]) {
-        running.hold(ids)
+        running.hold(ids, of: owner)
         let stopped = end(ids, order, owner: owner)
         // The slots are counted twice until the runs have ended, so that no other task takes them.
         let places = keepsPlaces ? stopped.compactMap { running[$0]?.place } : []
         for place in places { chooser.reserve(place) }
-        for id in ids { await concluded(id) }
+        for id in ids where owner == nil || running[id]?.record.owner == owner { await concluded(id) }
         return (stopped, places)
     }
 
     /// Reverts ``stop(_:_:owner:keepsPlaces:)``.
-    private func release(_ ids: [TaskID], restarting ended: Set<TaskID>, in places: [TaskChooser.Place]) {
-        running.release(ids)
+    private func release(
+        _ ids: [TaskID], of owner: UInt32?, restarting ended: Set<TaskID>, in places: [TaskChooser.Place]
+    ) {
+        running.release(ids, of: owner)
         for place in places { chooser.release(place) }
         restart(ended)
         wake()
@@ -54,7 +56,7 @@ extension Scheduler {
     func endHolds(of ids: [TaskID]) async -> [String] {
         var ended: (hosts: [String], tasks: [TaskID]) = ([], [])
         do throws(StoreError) {
-            ended = chooser.endHolds(try store.hosts(of: ids), now: clock.monotonic())
+            ended = chooser.endHolds(of: ids, at: try store.hosts(of: ids), now: clock.monotonic())
             try await store.removeHolds(of: ended.tasks)
         } catch {
             if error != .closed {
@@ -79,9 +81,10 @@ extension Scheduler {
     func restart(_ ids: Set<TaskID>) {
         guard !ids.isEmpty, mode.mayStart else { return }
         var maker = makeRequests()
-        for id in ids where !running.isBusy(id) {
+        for id in ids where running[id] == nil {
             do throws(StoreError) {
                 guard let work = try store.work(for: id), work.record.lifecycle.state == .queued,
+                    !running.isBusy(id, of: work.record.owner),
                     let place = chooser.place(of: work, now: clock.monotonic())
                 else { continue }
                 start(work, in: place, &maker)

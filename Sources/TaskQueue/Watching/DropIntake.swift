@@ -21,6 +21,8 @@ struct DropIntake: Sendable {
 
     /// The maximum size of a file in bytes. Parsing a file takes many times its size in memory.
     static let sizeLimit = 16 << 20
+    /// The maximum number of values in a dropped file. Each takes some 250 bytes while the file is read.
+    private static let valueLimit = 500_000
 
     enum Outcome: Equatable {
         /// The file was moved away.
@@ -122,6 +124,11 @@ struct DropIntake: Sendable {
                 "\(name) is longer than \(ByteSize.describe(Int64(Self.sizeLimit))), the maximum for a dropped file; "
                     + "use dlctl add --input")
         }
+        guard Self.mostValues(in: bytes) <= Self.valueLimit else {
+            throw .refused(
+                "\(name) may have more than \(Self.valueLimit) values, the maximum for a dropped file; "
+                    + "use dlctl add --input")
+        }
         let now = clock.now()
         // The daemon opens no path named by another user. Upload sources are excepted, since they are checked
         // separately.
@@ -144,6 +151,26 @@ struct DropIntake: Sendable {
         } catch {
             throw .refused("\(error)")
         }
+    }
+
+    /// Returns an upper bound of the number of values in a file of any format.
+    private static func mostValues(in bytes: [UInt8]) -> Int {
+        var (count, previous) = (1, UInt8(ascii: "\n"))
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"), UInt8(ascii: ","), UInt8(ascii: "["), UInt8(ascii: "{"),
+                UInt8(ascii: "<"):
+                count += 1
+            case UInt8(ascii: " "), UInt8(ascii: "\t"):
+                switch previous {
+                case UInt8(ascii: "-"), UInt8(ascii: ":"), UInt8(ascii: "?"): count += 1
+                default: break
+                }
+            default: break
+            }
+            previous = byte
+        }
+        return count
     }
 
     private static func text(of error: QueueError, _ content: QueueFile, _ name: String) -> String {

@@ -34,6 +34,11 @@ package struct OwnedHost: Sendable, Hashable {
     package var owner: UInt32
     /// The host's fingerprint; see ``TaskWork/hostFingerprint``.
     package var fingerprint: Int64
+
+    package init(owner: UInt32, fingerprint: Int64) {
+        self.owner = owner
+        self.fingerprint = fingerprint
+    }
 }
 
 extension TaskStore {

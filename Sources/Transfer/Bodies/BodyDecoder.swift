@@ -155,6 +155,11 @@ final class BodyDecoder {
         stream.pointee.avail_in = UInt32(bytes.count)
         while true {
             if phase == .ended {
+                // gzip(1) passes over zeros too, with which tapes and some servers fill blocks.
+                while coding == .gzip, stream.pointee.avail_in > 0, stream.pointee.next_in.pointee == 0 {
+                    stream.pointee.next_in += 1
+                    stream.pointee.avail_in -= 1
+                }
                 guard stream.pointee.avail_in > 0 else { return }
                 // Only another gzip member may follow (RFC 1952, section 2.2).
                 guard coding == .gzip, inflateReset(stream) == Z_OK else {

@@ -53,11 +53,7 @@ struct RequestOptions {
         case .http2PriorKnowledge, .http3: break
         }
         try apply(to: &exchange.easy, lines)
-        if url.scheme == "https" {
-            if trust.judges { try exchange.evaluatesCertificates() }
-        } else if proxy.url == nil {
-            exchange.keepsHandle()
-        }
+        if url.scheme == "https", trust.judges { try exchange.evaluatesCertificates() }
     }
 
     private var version: HTTPVersion { usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url) }

@@ -215,6 +215,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         // Unsupported schemes are rejected earlier. The cause here is a response in an unknown HTTP version.
         case .unsupportedProtocol, .weirdServerReply:
             TransferError(.truncated, "\(host) sent an invalid HTTP response: \(error.message)")
+        case .badFunctionArgument:
+            TransferError(.truncated, "\(host) sent an invalid HTTP response: its first header line continues another")
         case .urlMalformat: TransferError(.invalidRequest, "libcurl cannot read the URL")
         case .couldntResolveProxy: TransferError(.unknownHost, "the proxy's name does not resolve")
         case .couldntResolveHost: TransferError(.unknownHost, "the name \(host) does not resolve")

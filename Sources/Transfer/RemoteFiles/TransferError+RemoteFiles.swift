@@ -15,12 +15,14 @@ extension TransferError {
         let words = reply.map { ": it replied \($0.code) \($0.text)" } ?? ""
         // A 4yz reply is a transient failure (RFC 959, section 4.2.1).
         let isTransient = reply.map { (400...499).contains($0.code) } ?? false
+        // Several servers send the reply for wrong passwords when they have no room (ProFTPD's MaxClients).
+        let isFull = reply.map { $0.code == 530 && tellsOfFullServer($0.text) } ?? false
         // The numbers are the error codes of libcurl's public interface (libcurl-errors).
         switch error.code {
         case _ where error.isFlood:
             return TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         // libcurl reports a time-out for a 421 reply, because servers also send it when they time out.
-        case .loginDenied where isTransient, .ftpWeirdPassReply where isTransient,
+        case .loginDenied where isTransient || isFull, .ftpWeirdPassReply where isTransient,
             .operationTimedout where reply?.code == 421 && !bodyBegun:
             return TransferError(.cannotConnect, "\(host) accepts no logins at present\(words)")
         case .loginDenied, .ftpWeirdPassReply:
@@ -89,6 +91,12 @@ extension TransferError {
         case .unsupportedProtocol, .notBuiltIn:
             return TransferError(.protocolNotAllowed, "this machine's libcurl does not support \(file.scheme.rawValue)")
         default: return .exchange(error, bodyBegun: bodyBegun, host: host)
+        }
+    }
+    private static func tellsOfFullServer(_ text: String) -> Bool {
+        let text = text.lowercased()
+        return ["too many", "maximum number", "maximum login", "already connected", "try again later"].contains {
+            text.contains($0)
         }
     }
 }

@@ -37,7 +37,7 @@ struct ResourceVersion: Sendable, Equatable {
     }
 }
 
-/// Another version than the one of the part, sent by a response that did not prove it. The response may have been a
+/// A version other than that of the part, sent by a response that did not prove it. The response may have been a
 /// login page, or the page of a captive portal.
 struct UnconfirmedVersion: Sendable, Equatable, Codable {
     var validator: ResourceValidator

@@ -148,6 +148,13 @@ struct ResponseEvaluator {
             if askedFrom != nil {
                 return .askAgain(reason: "the server sent a 200 with a Content-Range that does not match")
             }
+            // A range under another status. Without a contradiction of its numbers the field would have no meaning (RFC
+            // 9110, section 14.4).
+            if let range = Self.range(of: head), let bounds = range.bounds, let total = range.total,
+                bounds.upperBound - bounds.lowerBound + 1 == head.contentLength, head.contentLength != total
+            {
+                return .askAgain(reason: "the server sent a range although the whole file was requested")
+            }
         }
         let isSame = isSame(head)
         if isSame, isConditional, askedFrom ?? 0 > 0 { return .askUnconditionally }
@@ -163,14 +170,20 @@ struct ResponseEvaluator {
 
     /// Returns the verdict by which a response for the whole resource replaces the part, if it may.
     ///
-    /// It may if there is nothing to replace, or if the response shows its version: the version of the part by tag or
-    /// digest, or another one by a strong validator and the same media type. Otherwise a second response has to agree
-    /// with an earlier one.
+    /// It may if there is nothing to replace, or if the response shows its version: the version of the part by tag,
+    /// digest, or length and type where there are no validators; or another one by a strong validator and the same media
+    /// type. Otherwise a second response has to agree with an earlier one.
     private func replace(_ head: ResponseHead, _ verdict: Verdict) -> Verdict {
         guard let present, !isSame(head), !isStated(head.representationDigest) else { return verdict }
         if head.validator.ifRange != nil, head.mediaType == present.mediaType { return verdict }
         let length: Int64? = if case .restart(let length) = verdict { length } else { nil }
         var version = UnconfirmedVersion(head, length: length, requestedAt: present.requestedAt)
+        // Nothing tells the version of the part from this one: the server states no validators and sends the whole again.
+        if validator?.ifRange == nil, validator?.agrees(with: head.validator) ?? true, length == total,
+            head.mediaType == present.mediaType
+        {
+            return verdict
+        }
         guard let earlier = present.unconfirmed,
             earlier.agrees(with: version, typeOfPart: present.mediaType)
         else { return .unconfirmed(version) }

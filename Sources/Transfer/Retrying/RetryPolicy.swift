@@ -61,7 +61,7 @@ public enum RetryClass: Sendable, Equatable {
     case never
 
     /// Classifies `error`. Of the statuses, 408, 425, 429, 500, 502 to 504 and 520 to 524 are worth a retry soon, and 202
-    /// with `Retry-After`: the server is still making the file.
+    /// and 403 with `Retry-After`: the server is still making the file, or limits the rate of requests.
     public init(_ error: TransferError) {
         self =
             switch error.code {
@@ -72,6 +72,7 @@ public enum RetryClass: Sendable, Equatable {
             case .sourceChanged, .sourceLost: .whenSourceIsRight
             case .loginRefused, .authenticationFailed: .whenAuthorised
             case .httpStatus where error.isNotReadyYet: .soon
+            case .httpStatus where error.httpStatus == 403 && error.retryAfter != nil: .soon
             case .httpStatus: Self.status(error.httpStatus ?? 0)
             default: .never
             }

@@ -1,5 +1,7 @@
+import Glibc
 import TaskFiles
 import TaskModel
+import TestSupport
 import Testing
 
 @testable import TaskQueue
@@ -44,5 +46,25 @@ struct DownloadPlaceTests {
         #expect(root.path(of: "f") == "/f")
         let home = try DownloadPlace(directory: nil, owner: 1, settings: Self.settings(home: "/home/me/dl//"))
         #expect(home.path(of: "f") == "/home/me/dl/f")
+    }
+
+    @Test("a link on the way is found, whatever it leads to, and nothing else is one")
+    func link() throws {
+        let directory = try TemporaryDirectory()
+        let home = try directory.makeDirectory("home")
+        try directory.makeDirectory("home/a/b")
+        try directory.write("", to: "home/file")
+        for (name, target) in [("dead", "/nowhere/x"), ("live", home), ("other", directory.file("home/file"))] {
+            try #require(symlink(target, home + "/a/" + name) == 0)
+        }
+        func hasLink(_ path: String) throws -> Bool {
+            try DownloadPlace(directory: path, owner: 1, settings: Self.settings(home: home)).hasLink
+        }
+        for name in ["dead", "live", "other"] {
+            for path in ["a/\(name)", "a/\(name)/x", "a/\(name)/x/y"] {
+                #expect(try hasLink(path), "\(path)")
+            }
+        }
+        for path in ["", "a", "a/b", "a/b/c/d", "c", "file", "file/x"] { #expect(try !hasLink(path), "\(path)") }
     }
 }

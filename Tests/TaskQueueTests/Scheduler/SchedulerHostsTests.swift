@@ -91,6 +91,12 @@ struct SchedulerHostsTests {
         #expect((5...32).contains(counts[.waiting] ?? 0), "\(counts)")
         let last = try await fixture.status(ids[99])
         #expect((last.state, last.reason, last.attempts) == (.queued, .hostLimit, 0) && last.notBefore != nil)
+        // Whoever resumes a task has its proxy asked.
+        let resumed = try await fixture.queue.apply(.resume, to: [ids[99]], by: QueueFixture.me)
+        #expect(resumed.hosts == ["http://127.0.0.1:\(closed)"])
+        try await eventually(that: "tasks try it again", every: .milliseconds(2)) {
+            try await fixture.queue.counts(for: QueueFixture.me)[.waiting] ?? 0 > counts[.waiting] ?? 0
+        }
         await fixture.queue.stop()
     }
 

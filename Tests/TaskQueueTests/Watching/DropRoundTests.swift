@@ -347,4 +347,16 @@ struct DropRoundTests {
         _ = try await round.process(closed: ["a"], .named)
         #expect(try fixture.text(".failed/a.note.txt").hasPrefix("a is longer than 16.0 MiB"))
     }
+
+    @Test(
+        "a file with more values than memory is granted for is refused before it is parsed",
+        arguments: ["a,", "- a\n", "{", "a: b ", "<a>", "? "])
+    func manyValues(value: String) async throws {
+        let fixture = try await DropFixture()
+        var round = try fixture.round()
+        try fixture.drop("downloads: [" + String(repeating: value, count: 500_001), as: "a.yaml")
+        _ = try await round.process(closed: ["a.yaml"], .named)
+        let note = try fixture.text(".failed/a.yaml.note.txt")
+        #expect(note.hasPrefix("a.yaml may have more than 500000 values"), "\(note)")
+    }
 }

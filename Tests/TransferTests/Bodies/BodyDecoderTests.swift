@@ -57,6 +57,32 @@ struct BodyDecoderTests {
         #expect(code == .tooLarge && decoded == 0)
     }
 
+    @Test("zeros behind a gzip stream are passed over, and anything else there is an error", arguments: [0, 1, 512])
+    func padding(zeros: Int) throws {
+        // gzip(1) of "x".
+        let stream: [UInt8] = [
+            0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xAB, 0, 0, 0x83, 0x16, 0xDC, 0x8C, 1, 0, 0, 0,
+        ]
+        func decoded(_ bytes: [UInt8]) throws -> [UInt8] {
+            let decoder = try #require(BodyDecoder([.gzip]))
+            var decoded: [UInt8] = []
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+            defer { buffer.deallocate() }
+            buffer.copyBytes(from: bytes)
+            for index in bytes.indices {
+                try decoder.decode(UnsafeRawBufferPointer(rebasing: buffer[index...index])) { piece in
+                    decoded += Array(piece)
+                }
+            }
+            if let failure = decoder.failureAtEnd() { throw failure }
+            return decoded
+        }
+        let padded = stream + Array(repeating: 0, count: zeros)
+        #expect(try decoded(padded) == [0x78])
+        #expect(try decoded(padded + stream) == [0x78, 0x78])
+        #expect(throws: TransferError.self) { try decoded(padded + [1]) }
+    }
+
     @Test("no number of received bytes overflows the limit of decoded ones")
     func limit() {
         #expect(BodyDecoder.largestSize(of: 0) == 64 << 20)

@@ -271,6 +271,43 @@ struct ResponseEvaluatorTests {
                 == .unconfirmed(UnconfirmedVersion(head(200, chunked), length: nil, requestedAt: 50_000)))
     }
 
+    @Test("F71: where nothing tells a response from the part, it may replace it at once")
+    func indistinct() {
+        func verdict(
+            _ fields: [String], validator: ResourceValidator? = nil, total: Int64? = 200
+        ) -> ResponseEvaluator.Verdict {
+            let present = ResponseEvaluator.Present(
+                mediaType: "application/zip", requestedAt: 50_000, confirmationDelay: 1_000)
+            return ResponseEvaluator(
+                askedFrom: 100, have: 100, validator: validator, total: total, present: present, pathSuffix: "/a"
+            ).evaluate(head(200, fields), now: 50)
+        }
+        func isDoubted(_ verdict: ResponseEvaluator.Verdict) -> Bool {
+            if case .unconfirmed = verdict { true } else { false }
+        }
+        let same = ["Content-Type: application/zip", "Content-Length: 200"]
+        #expect(verdict(same) == .restart(length: 200))
+        #expect(verdict(["Content-Type: application/zip"], total: nil) == .restart(length: nil))
+        #expect(verdict(same, validator: ResourceValidator(entityTag: "W/\"1\"")) == .restart(length: 200))
+        #expect(isDoubted(verdict(same, validator: ResourceValidator(entityTag: "\"1\""))))
+        let other = ResourceValidator(entityTag: "W/\"1\"")
+        #expect(isDoubted(verdict(same + ["ETag: W/\"2\""], validator: other)))
+        #expect(isDoubted(verdict(["Content-Type: application/zip", "Content-Length: 201"])))
+        #expect(isDoubted(verdict(["Content-Type: text/html", "Content-Length: 200"])))
+    }
+
+    @Test("a range under another status is no file")
+    func rangeAs200() {
+        let evaluator = ResponseEvaluator(askedFrom: nil, have: 0, pathSuffix: "/a")
+        let range = "Content-Range: bytes 0-99/300"
+        let refused = evaluator.evaluate(head(200, [range, "Content-Length: 100"]), now: 0)
+        #expect(refused == .askAgain(reason: "the server sent a range although the whole file was requested"))
+        let whole = "Content-Range: bytes 0-299/300"
+        #expect(evaluator.evaluate(head(200, [whole, "Content-Length: 300"]), now: 0) == .restart(length: 300))
+        // A field without a meaning under this status.
+        #expect(evaluator.evaluate(head(200, [range, "Content-Length: 300"]), now: 0) == .restart(length: 300))
+    }
+
     @Test("one row for each answer", arguments: rows)
     func table(row: Row) {
         let judgement = ResponseEvaluator(

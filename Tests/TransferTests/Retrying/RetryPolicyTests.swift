@@ -91,6 +91,9 @@ struct RetryPolicyTests {
         #expect(RetryClass(waiting) == .soon && waiting.pauseOfHost == nil)
         #expect(RetryClass(TransferError(.httpStatus, "", httpStatus: 202)) == .never)
         #expect(TransferError(.httpStatus, "", httpStatus: 503, retryAfter: 30).pauseOfHost == 30)
+        // A limit on the rate of requests.
+        let limited = TransferError(.httpStatus, "", httpStatus: 403, retryAfter: 30)
+        #expect(RetryClass(limited) == .soon && limited.pauseOfHost == 30)
         #expect(TransferError(.httpStatus, "", httpStatus: 404, retryAfter: 30).pauseOfHost == nil)
     }
 }

@@ -276,6 +276,8 @@ struct FTPServerTests {
         #expect(busy?.code == .cannotConnect)
         #expect(busy?.message.contains("421 too many users") == true)
         #expect(try await error("PASS", "530 no")?.code == .loginRefused)
+        let full = "530 Sorry, the maximum number of clients (5) from your host are already connected."
+        #expect(try await error("PASS", full)?.code == .cannotConnect)
         #expect(try await error("RETR", "550 no")?.code == .notFound)
         #expect(try await error("RETR", "450 busy")?.code == .cannotConnect)
         #expect(try await error("RETR", "553 no")?.code == .permissionDenied)
