@@ -182,20 +182,16 @@ public struct ResponseHead: Sendable {
         return String(String.UnicodeScalarView(bytes.lazy.map { Unicode.Scalar($0) }))
     }
 
-    /// The `Content-Length`; `nil` if it is missing or invalid, or if the body is chunked, in which case it does not
-    /// count (RFC 9112, section 6.3). A list of equal numbers stands for one (RFC 9110, section 8.6).
+    /// The `Content-Length`; `nil` if it is missing or invalid, as a list or several different ones are, or if the body
+    /// is chunked, in which case it does not count (RFC 9112, section 6.3).
     public var contentLength: Int64? {
         if isChunked { return nil }
         var (length, isValid) = (Int64?.none, true)
         forEachValue(of: "content-length") { value in
-            for number in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-                guard let number = Int64(digits: Self.trimmed(number)), length ?? number == number else {
-                    isValid = false
-                    return false
-                }
-                length = number
-            }
-            return true
+            let number = Int64(digits: Self.trimmed(value))
+            isValid = number != nil && length ?? number == number
+            length = number
+            return isValid
         }
         return isValid ? length : nil
     }
