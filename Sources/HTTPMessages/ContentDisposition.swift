@@ -71,7 +71,7 @@ enum ContentDisposition {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let decoded = percentDecoded(parts[2]) else { return nil }
         // Characters that are not encoded came as UTF-8, whatever the value says of itself.
-        return text(decoded, in: isASCII(parts[2]) ? parts[0] : [UInt8]("utf-8".utf8)[...])
+        return isASCII(parts[2]) ? text(decoded, in: parts[0]) : String(validating: decoded, as: UTF8.self)
     }
 
     /// Decodes the value of `filename`. It has no encoding of its own, but servers use percent-encoding and encoded words

@@ -50,8 +50,7 @@ final class PlaceGuard: Sendable {
                     return Refusal(index: placed.index, code: code, message: error.message)
                 }
                 // What a link leads to is not for the user to know. The task is refused when it runs, whatever that is.
-                if placed.place.hasLink { continue }
-                if let problem = placed.place.problem(settings.inspector) {
+                if let problem = placed.place.problem(settings.inspector), !placed.place.hasLink {
                     return Refusal(index: placed.index, code: problem.code, message: problem.description)
                 }
             }

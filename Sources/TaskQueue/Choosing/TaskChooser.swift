@@ -190,9 +190,7 @@ struct TaskChooser {
                     && !gate.isOnHold(task.hostFingerprint, owner: group.owner, now: now)
                     && behindProxies[task.id] == nil
             }
-            try readTasks(
-                excluding: { busy.busy(of: $0).union(chosen.lazy.map(\.task.id)).union(behindProxies.keys) },
-                now: now, of: { !busy.isResting($0) }, mayStart)
+            try readTasks(busy: busy, chosen: chosen, now: now, mayStart)
             let choice = window.removeNext(owners: owners, groups: groups, isUrgent: isUrgent, mayStart)
             if let choice { return choice }
             if !hasRoom { return nil }
@@ -231,7 +229,7 @@ struct TaskChooser {
     }
 
     private mutating func readTasks(
-        excluding: (UInt32) -> Set<TaskID>, now: Milliseconds, of isWanted: (UInt32) -> Bool,
+        busy: some BusyTasks, chosen: [(task: ReadyTask, place: Place)], now: Milliseconds,
         _ mayStart: (ReadyTask, FairShareGroup) -> Bool
     ) throws(StoreError) {
         var known: [UInt32: Set<Int64>] = [:]
@@ -241,17 +239,19 @@ struct TaskChooser {
             return blocked
         }
         let lacking = window.lacking(blocked: blocked, isUrgentOnly: !slots.hasRoom, mayStart)
-            .filter { slots.hasRoom(for: $0.owner) && isWanted($0.owner) }
+            .filter { slots.hasRoom(for: $0.owner) && !busy.isResting($0.owner) }
         guard !lacking.isEmpty else { return }
         var excluded: [UInt32: Set<TaskID>] = [:]
         let limit =
             !slots.hasRoom ? Self.urgentReadLimit : window.count > 8 ? Self.shortReadLimit : Self.readLimit
         for group in lacking {
             let blocked = blocked(group.owner)
-            let busy = excluded[group.owner] ?? excluding(group.owner)
-            excluded[group.owner] = busy
+            let others =
+                excluded[group.owner]
+                ?? busy.busy(of: group.owner).union(chosen.lazy.map(\.task.id)).union(behindProxies.keys)
+            excluded[group.owner] = others
             let tasks = try store.readyTasks(
-                of: group.id, limit: limit, excludingHosts: blocked, excluding: busy.union(window.ids(of: group.id)))
+                of: group.id, limit: limit, excludingHosts: blocked, excluding: others.union(window.ids(of: group.id)))
             window.add(tasks, to: group.id, limit: limit, excludingHosts: blocked)
         }
     }

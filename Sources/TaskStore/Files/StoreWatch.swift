@@ -17,7 +17,7 @@ final class StoreWatch: Sendable {
     private struct Contents {
         /// The sizes and times of the files after the last change by this process.
         var stamps = StoreNames.Stamps()
-        /// What was read after an earlier change by this process.
+        /// The contents read after an earlier change by this process.
         var known: StoreContents?
         var fault: StoreNames.Fault?
     }

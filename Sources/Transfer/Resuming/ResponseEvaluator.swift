@@ -170,9 +170,9 @@ struct ResponseEvaluator {
 
     /// Returns the verdict by which a response for the whole resource replaces the part, if it may.
     ///
-    /// It may if there is nothing to replace, or if the response shows its version: the version of the part by tag,
-    /// digest, or length and type where there are no validators; or another one by a strong validator and the same media
-    /// type. Otherwise a second response has to agree with an earlier one.
+    /// The conditions are that there is nothing to replace, or that the response shows its version: that of the part by
+    /// tag, digest, or length and type where there are no validators; or another one by a strong validator and the same
+    /// media type. Otherwise a second response has to agree with an earlier one.
     private func replace(_ head: ResponseHead, _ verdict: Verdict) -> Verdict {
         guard let present, !isSame(head), !isStated(head.representationDigest) else { return verdict }
         if head.validator.ifRange != nil, head.mediaType == present.mediaType { return verdict }
