@@ -29,13 +29,14 @@ TESTS = textwrap.dedent("""
 
 
 class RetryFailedTests(unittest.TestCase):
-    def run_script(self, failures, second, unknown=0):
+    def run_script(self, failures, second, unknown=0, program=TESTS, quiet="600"):
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
-            file.write(TESTS)
+            file.write(program)
             file.flush()
             command = [sys.executable, file.name, str(failures), str(second), str(unknown), "--skip", "x", "--filter", "M"]
             done = subprocess.run(
-                [sys.executable, "-B", SCRIPT, "part", *command], capture_output=True, text=True, check=False
+                [sys.executable, "-B", SCRIPT, "part", *command], capture_output=True, text=True, check=False,
+                env={**os.environ, "DLD_QUIET_SECONDS": quiet},
             )
         return done.returncode, done.stdout
 
@@ -67,6 +68,24 @@ class RetryFailedTests(unittest.TestCase):
         for failures in (5, -1):
             status, output = self.run_script(failures, 0)
             self.assertEqual((status, output.count("options")), (1, 1))
+
+    def test_a_command_that_hangs_is_killed_with_what_it_started_and_named(self):
+        program = textwrap.dedent("""
+            import subprocess, time
+            child = subprocess.Popen(["sleep", "1000"])
+            print("child", child.pid, "started", flush=True)
+            time.sleep(1000)
+        """)
+        status, output = self.run_script(0, 0, program=program, quiet="1")
+        self.assertEqual(status, 1)
+        self.assertIn("error: nothing was printed for 1 seconds", output)
+        child = output.split()[1]
+        self.assertIn(f"process {child}: sleep 1000", output)
+        self.assertFalse(os.path.exists(f"/proc/{child}/fd/1"))
+
+    def test_the_end_is_that_of_the_command_whatever_it_leaves_behind(self):
+        program = "import subprocess\nsubprocess.Popen(['sleep', '3'])\nprint('done')"
+        self.assertEqual(self.run_script(0, 0, program=program), (0, "done\n"))
 
 
 if __name__ == "__main__":
