@@ -65,5 +65,6 @@ extension CurlError {
         package static let useSSLFailed = Code(CURLE_USE_SSL_FAILED)
         package static let badFunctionArgument = Code(CURLE_BAD_FUNCTION_ARGUMENT)
         package static let weirdServerReply = Code(CURLE_WEIRD_SERVER_REPLY)
+        package static let writeError = Code(CURLE_WRITE_ERROR)
     }
 }

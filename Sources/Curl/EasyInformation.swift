@@ -11,6 +11,9 @@ extension EasyHandle {
     /// Returns the status of a proxy's response to a tunnel request, 0 if there was none.
     package borrowing func proxyStatus() -> Int { number(CURLINFO_HTTP_CONNECTCODE) }
 
+    /// Whether a proxy's response to a tunnel request offered the Basic scheme.
+    package borrowing func isOfferedBasicByProxy() -> Bool { number(CURLINFO_PROXYAUTH_AVAIL) & 1 != 0 }
+
     /// Whether a SOCKS proxy rejected the user or password, or requires one.
     package borrowing func isRefusedByProxy() -> Bool {
         [CURLPX_NO_AUTH, CURLPX_USER_REJECTED].contains { number(CURLINFO_PROXY_ERROR) == Int($0.rawValue) }

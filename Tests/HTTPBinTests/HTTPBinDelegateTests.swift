@@ -237,7 +237,10 @@ struct HTTPBinDelegateTests {
         try nginx.publish(resource, as: "file")
         var request = TransferRequest(url: nginx.url("/file"))
         request.segments = .one
+        manager.startRequestsImmediately = false
         let first = manager.download(request, to: directory.file("file")).limit(to: 100_000)
+        manager.startRequestsImmediately = true
+        first.resume()
         for await progress in first.progress where progress.completedBytes > 0 { break }
         let data = try #require(await first.cancelProducingResumeData())
         let offsets = Record<Int64>()

@@ -26,7 +26,11 @@ struct HTTPBinResumeTests {
     private func begun() async -> DownloadRequest {
         var request = TransferRequest(url: nginx.url("/file"))
         request.segments = .one
+        // Not a property of the request: the request that resumes it would have it too.
+        manager.startRequestsImmediately = false
         let download = manager.download(request, to: path).limit(to: 100_000)
+        manager.startRequestsImmediately = true
+        download.resume()
         for await progress in download.progress where progress.completedBytes > 0 { break }
         return download
     }

@@ -125,6 +125,22 @@ struct UploadTaskTests {
         #expect(server.requests().count == 1)
     }
 
+    @Test(
+        "an answer that leads to another server or to a login is told",
+        arguments: [
+            ("/done", false), ("/login?next=/done", true), ("http://sso.example.org/x", true), ("//h.example/", true),
+        ])
+    func redirectedToLogin(location: String, isDoubtful: Bool) async throws {
+        let server = try ScriptedServer(["/in": [.status(302, headers: ["Location: \(location)"])]])
+        let fixture = try await fixture()
+        let path = try fixture.directory.write("x", to: "a.bin")
+        let status = try await fixture.completed(
+            try await upload(path, server.url("/in"), in: fixture) { $0.method = "POST" })
+        let history = try await fixture.queue.detail(of: status.id, for: Self.daemonUser)?.history
+        let warning = history?.last?.warning
+        #expect((warning?.contains("it may ask for a login, and not have stored the file") ?? false) == isDoubtful)
+    }
+
     @Test("A8: a file goes to no other server than the one that was named", arguments: ["PUT", "POST", "form"])
     func redirectedAway(method: String) async throws {
         let other = try ScriptedServer(["/in": [.status(201)]])

@@ -13,7 +13,7 @@ package final class ScriptedFTPServer: Sendable {
         /// Whether SIZE is supported.
         package var tellsSizes = true
         /// Replies that replace the server's own, by command, such as `550 no`. The command is then not executed. After
-        /// an empty reply the server sends nothing more.
+        /// an empty reply the server sends nothing more. `stored` stands for the end of a file.
         package var replies: [String: String] = [:]
         /// The reply before the data of a file.
         package var opening = "150 here it comes"
@@ -205,7 +205,7 @@ package final class ScriptedFTPServer: Sendable {
             guard let connection = data() else { return say("425 nobody came") }
             let bytes = ((try? connection.readToEnd()) ?? []).dropLast(server.manner.loses)
             server.change { $0[name] = Array(bytes) }
-            say("226 got it")
+            say(server.manner.replies["stored"] ?? "226 got it")
         }
     }
 }

@@ -9,7 +9,7 @@ struct RunEnding: Sendable {
     var path: String?
     var size: Int64?
     var resumeData: ResumeData?
-    /// A warning about the file.
+    /// A warning about the server's response.
     var warning: String?
 
     init(id: TaskID, report: RunOutcomePolicy.Report) {
@@ -35,7 +35,7 @@ struct RunEnding: Sendable {
     /// Creates the end of a run with a request.
     init(_ id: TaskID, of request: Request, error: TransferError?) {
         self.id = id
-        warning = (request as? DownloadRequest)?.doubt
+        warning = (request as? DownloadRequest)?.doubt ?? (request as? UploadRequest)?.doubt
         report = .init(
             error: error, attempts: request.retryCount + 1, transferred: request.mainProgress.transferredBytes)
     }

@@ -101,6 +101,9 @@ struct ProxyOptions {
         return Credential(user: user, password: login.password ?? "")
     }
 
+    /// The proxy's scheme, name and port; `nil` without a proxy.
+    var origin: String? { url.flatMap { RouteLookup.origin(ofProxy: $0) } }
+
     /// The proxy's URL without user name and password.
     private var bareURL: String? {
         hasLogin ? url.map { URLRedaction.redact($0, hidesQuery: false) } : url
@@ -108,16 +111,22 @@ struct ProxyOptions {
 
     /// Sets the options.
     ///
-    /// - Parameter isRead: whether the proxy reads the request, whose `Proxy-Authorization` field the engine sets.
-    ///   libcurl answers the challenges to a request for a tunnel.
-    func apply(to easy: borrowing EasyHandle, isRead: Bool = false) throws(CurlError) {
+    /// - Parameters:
+    ///   - isRead: whether the proxy reads the request, whose `Proxy-Authorization` field the engine sets. libcurl
+    ///     answers the challenges to a request for a tunnel.
+    ///   - sendsPasswordUnasked: whether the password is sent by the Basic scheme before the proxy asks for it.
+    func apply(
+        to easy: borrowing EasyHandle, isRead: Bool = false, sendsPasswordUnasked: Bool = false
+    ) throws(CurlError) {
         let url = (isRead ? bareURL : url) ?? ""
         // Empty values also prevent libcurl from reading the environment.
         try easy.set(.proxy, to: url)
         try easy.set(.noProxy, to: "")
         // With several schemes libcurl waits for the proxy's challenge, so that a proxy that asks for a digest is not
         // sent the password itself.
-        if hasLogin, readsRequests { try easy.set(.proxyAuthentication, to: Self.basicAndDigest) }
+        if hasLogin, readsRequests, !sendsPasswordUnasked {
+            try easy.set(.proxyAuthentication, to: Self.basicAndDigest)
+        }
         guard url.lowercased().hasPrefix("https:") else { return }
         try easy.set(.proxyTLSVersion, to: SecurityOptions.oldestTLS)
         if let pem = request.caCertificates {

@@ -17,6 +17,8 @@ struct RequestOptions {
     var avoidsReuse = false
     /// Whether a challenge has been answered; its `Authorization` field takes precedence over the request's own.
     var isAuthorized = false
+    /// Whether the proxy is sent its password before it asks.
+    var sendsProxyPasswordUnasked = false
     /// Whether the request has a body.
     var sendsBody = false
     /// Whether libcurl decodes the body of the response.
@@ -81,7 +83,7 @@ struct RequestOptions {
         try easy.set(.bufferSize, to: receiveBuffer)
         // libcurl would send the user and password in the URL by the Basic scheme.
         if request.withholdsPassword { try easy.set(.authentication, to: 0) }
-        try proxy.apply(to: easy, isRead: proxyReads)
+        try proxy.apply(to: easy, isRead: proxyReads, sendsPasswordUnasked: sendsProxyPasswordUnasked)
         if url.scheme == "https" {
             try SecurityOptions(
                 configuration: configuration, request: request, host: url.host, port: url.port, trust: trust

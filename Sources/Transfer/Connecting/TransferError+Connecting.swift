@@ -1,6 +1,18 @@
 import Curl
 import Glibc
 
+extension Exchange {
+    /// Whether a proxy offered the Basic scheme for a tunnel and closed the connection without an announcement, so that
+    /// libcurl could not send the password.
+    func indicatesImpatientProxy(_ error: CurlError) -> Bool {
+        // libcurl's words for a password that was refused: those of 7.88, and those of 8.
+        let tellsOfRefusal = ["from proxy after CONNECT", "tunnel failed"].contains {
+            error.message.firstRange(of: $0) != nil
+        }
+        return error.code == .recvError && easy.proxyStatus() == 407 && easy.isOfferedBasicByProxy() && !tellsOfRefusal
+    }
+}
+
 extension TransferError {
     /// Returns the error of a new connection on which the server spoke before the request was sent.
     static func unaskedInput(from host: String) -> TransferError {
@@ -74,6 +86,14 @@ extension TransferError {
             code == .cannotConnect || code == .timedOut || code == .unreachable
         else { return self }
         return ofProxy(RouteLookup.origin(ofProxy: proxy))
+    }
+
+    /// Returns the error for a proxy that closed its connection in the place of waiting for the login it asked for.
+    static func impatientProxy(_ origin: String) -> TransferError {
+        TransferError(
+            .cannotConnect,
+            "the proxy \(origin) asked for the user name and password and closed the connection; the next attempt sends "
+                + "them at once")
     }
 
     /// Creates the error for a proxy that refuses a connection to a server.

@@ -226,6 +226,11 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             .peerFailedVerification, .sslEngineInitfailed, .sslCACertBadfile, .sslShutdownFailed, .sslCRLBadfile,
             .sslIssuerError, .sslPinnedpubkeynotmatch, .sslInvalidcertstatus, .sslClientcert:
             TransferError(.tls, "TLS with \(host) failed: \(error.message)")
+        // The head was not accepted.
+        case .writeError where !bodyBegun:
+            TransferError(.truncated, "\(host) sent an invalid HTTP response: its head cannot be read")
+        case .recvError where error.message.firstRange(of: "chunked-encoding") != nil:
+            TransferError(.truncated, "\(host) sent an invalid HTTP response: \(error.message)")
         case .partialFile: TransferError(.truncated, "the connection was closed before the end of the body")
         case .gotNothing, .sendError, .recvError, .http2Stream, .http3, .http2:
             bodyBegun

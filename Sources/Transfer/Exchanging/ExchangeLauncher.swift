@@ -151,11 +151,14 @@ final class ExchangeLauncher {
         _ plan: Plan, _ route: RouteLookup, _ handler: any ExchangeHandler, _ failed: (TransferError) -> Void
     ) {
         self.route = route
+        let proxy = ProxyOptions(configuration: session.configuration, request: plan.request, to: plan.url)
+        let isImpatient = proxy.hasLogin && proxy.origin.map(session.resources.isImpatient(proxy:)) ?? false
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, route: route,
             engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, avoidsReuse: plan.avoidsReuse, isAuthorized: plan.isAuthorized,
-            sendsBody: plan.contribution.sendsBody, decodes: plan.contribution.decodes, trust: plan.trust,
+            sendsProxyPasswordUnasked: isImpatient, sendsBody: plan.contribution.sendsBody,
+            decodes: plan.contribution.decodes, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
         let evaluatesAddresses = evaluator.evaluatesSockets
         let lines = options.fieldLines()
@@ -237,6 +240,12 @@ final class ExchangeLauncher {
                 let server = (url.host, url.port)
                 let proxy = ProxyOptions(
                     configuration: session.configuration, request: task.originalRequest, to: url)
+                if proxy.hasLogin, let origin = proxy.origin, exchange.indicatesImpatientProxy(words),
+                    !session.resources.isImpatient(proxy: origin)
+                {
+                    session.resources.recordImpatience(ofProxy: origin)
+                    return .impatientProxy(origin).caused(by: words)
+                }
                 let error =
                     TransferError.plainHTTPResponse(words, exchange, to: peer, for: server)
                     ?? .connecting(words, exchange, to: peer, for: server, by: proxy)

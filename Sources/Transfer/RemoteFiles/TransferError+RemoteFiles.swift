@@ -33,6 +33,8 @@ extension TransferError {
         case .remoteAccessDenied: return TransferError(.permissionDenied, "\(host) refuses access to \(path)\(words)")
         case .remoteFileNotFound:
             return TransferError(.notFound, "\(host) has no file \(path), or does not show it to this user\(words)")
+        case .uploadFailed where reply?.code == 552:
+            return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")
         case .ftpCouldntRetrFile, .uploadFailed, .quoteError, .ftpCouldntUseRest, .ftpCouldntSetType:
             let what = error.code == .uploadFailed ? "take" : "give"
             return isTransient

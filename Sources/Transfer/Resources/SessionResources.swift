@@ -25,6 +25,9 @@ final class SessionResources: Sendable {
     /// The origins that refused `Expect: 100-continue`.
     private let unexpectingOrigins = Mutex<Set<String>>([])
 
+    /// The proxies that asked for a user name and password and closed the connection before libcurl could send them.
+    private let impatientProxies = Mutex<Set<String>>([])
+
     /// The limit of each of these sets.
     private static let largestOrigins = 1024
 
@@ -121,6 +124,11 @@ final class SessionResources: Sendable {
     func omitExpectation(at origin: String) { unexpectingOrigins.withLock { Self.insert(origin, into: &$0) } }
 
     func omitsExpectation(at origin: String) -> Bool { unexpectingOrigins.withLock { $0.contains(origin) } }
+
+    /// Sends a proxy the password unasked from now on, by the Basic scheme.
+    func recordImpatience(ofProxy origin: String) { impatientProxies.withLock { Self.insert(origin, into: &$0) } }
+
+    func isImpatient(proxy origin: String) -> Bool { impatientProxies.withLock { $0.contains(origin) } }
 
     private static func insert(_ origin: String, into origins: inout Set<String>) {
         if origins.count >= largestOrigins { origins.removeAll() }

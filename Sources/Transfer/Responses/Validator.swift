@@ -27,7 +27,8 @@ struct Validator: Sendable {
             range.contains(answer.head.status)
                 ? nil
                 : ResponseEvaluator.failure(
-                    answer.head, now: Int64(time(nil)), sentCredential: answer.sentCredential)
+                    answer.head, of: answer.request.method, now: Int64(time(nil)), sentCredential: answer.sentCredential
+                )
         }
     }
 

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// The interpretation of a response head for a part file, before a byte of the body is accepted. It is a pure function
 /// of the request, the state of the part, and the response.
 struct ResponseEvaluator {
@@ -62,6 +64,9 @@ struct ResponseEvaluator {
         case fail(TransferError)
     }
 
+    /// The statuses with which servers that send no ranges respond to requests for one.
+    private static let refusalsOfRanges: Set<Int> = [304, 400, 406, 501]
+
     func evaluate(_ head: ResponseHead, now: Int64) -> Verdict {
         if (200...299).contains(head.status), head.hasInvalidContentLength { return .fail(.invalidContentLength) }
         return evaluateStatus(head, now: now)
@@ -74,6 +79,8 @@ struct ResponseEvaluator {
         case let status where askedFrom == nil && emptyStatuses.contains(status): replace(head, .restart(length: 0))
         case 204 where askedFrom != nil, 205 where askedFrom != nil:
             .fail(TransferError(.truncated, "the server sent a response without content (\(head.status))"))
+        case let status where askedFrom != nil && Self.refusalsOfRanges.contains(status):
+            .askAgain(reason: "the server answers requests for a part of the file with status \(status)")
         case 416 where askedFrom != nil: unsatisfiable(head)
         case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
         default: .fail(Self.failure(head, now: now, sentCredential: sentCredential))
@@ -88,7 +95,8 @@ struct ResponseEvaluator {
             return .askAgain(reason: "the server compressed a range although that was not requested")
         }
         guard let range = Self.range(of: head), let bounds = range.bounds else {
-            return .askAgain(reason: "the server sent a range without a Content-Range")
+            let fault = head.value(of: "content-range") == nil ? "without a" : "with an invalid"
+            return .askAgain(reason: "the server sent a range \(fault) Content-Range")
         }
         let tags = head.values(of: "etag")
         guard tags.allSatisfy({ $0 == tags.first }) else {
@@ -257,19 +265,42 @@ struct ResponseEvaluator {
 
     /// Returns the error for an unsuccessful status.
     ///
-    /// - Parameter sentCredential: the kind of credential that was sent, if the response rejects it.
-    static func failure(_ head: ResponseHead, now: Int64, sentCredential: SentCredential? = nil) -> TransferError {
+    /// - Parameters:
+    ///   - method: the method of the request.
+    ///   - sentCredential: the kind of credential that was sent, if the response rejects it.
+    static func failure(
+        _ head: ResponseHead, of method: HTTPRequest.Method = .get, now: Int64, sentCredential: SentCredential? = nil
+    ) -> TransferError {
         var refusal: ProxyRefusal?
         if case .proxy(let proxy) = sentCredential { refusal = proxy }
         return TransferError(
-            .httpStatus, refusal?.words(for: head.status) ?? words(for: head.status, sentCredential),
+            .httpStatus,
+            unsupportedLogin(head) ?? refusal?.words(for: head.status)
+                ?? words(for: head.status, of: method, sentCredential),
             httpStatus: head.status, retryAfter: head.retryAfter(now: now), underlying: refusal)
+    }
+
+    /// Returns the description of a demand for a login by schemes that are all unsupported; `nil` for another one.
+    private static func unsupportedLogin(_ head: ResponseHead) -> String? {
+        guard head.status == 401 || head.status == 407 else { return nil }
+        let offers = head.status == 401 ? head.authenticationOffers : head.proxyAuthenticationOffers
+        guard !offers.isEmpty, DigestAuthorization.best(of: offers) == nil,
+            !offers.contains(where: { $0.scheme == "basic" || $0.scheme == "bearer" })
+        else { return nil }
+        let schemes = Set(
+            offers.map { $0.scheme == "digest" ? "digest of another kind" : String($0.scheme.prefix(16)) })
+        return "the \(head.status == 401 ? "server" : "proxy") accepts only logins that are not supported: "
+            + "\(schemes.sorted().joined(separator: ", ")) (\(head.status))"
     }
 
     /// Returns a description of an unsuccessful status for people.
     ///
-    /// - Parameter sentCredential: the kind of credential that was sent, if the response rejects it.
-    static func words(for status: Int, _ sentCredential: SentCredential? = nil) -> String {
+    /// - Parameters:
+    ///   - method: the method of the request.
+    ///   - sentCredential: the kind of credential that was sent, if the response rejects it.
+    static func words(
+        for status: Int, of method: HTTPRequest.Method = .get, _ sentCredential: SentCredential? = nil
+    ) -> String {
         switch status {
         case 202: "the server has not made the file yet (202)"
         case 204, 205: "the server sent a response without a file (\(status))"
@@ -278,6 +309,7 @@ struct ResponseEvaluator {
         case 401: "the server requires a user name and password (401)"
         case 403: "the server refuses access (403)"
         case 407: "a proxy requires a user name and password (407)"
+        case 404 where method == .put || method == .post: "the server has nothing at this URL (404)"
         case 404: "there is no such file on the server (404)"
         case 410: "the file is gone from the server for good (410)"
         case 429: "the server asks for fewer requests (429)"

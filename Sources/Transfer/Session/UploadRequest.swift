@@ -1,3 +1,4 @@
+import Curl
 import HTTPTypes
 
 /// A request that sends a body and receives a response.
@@ -43,6 +44,21 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     /// The encoded body of a form; `nil` before the encoding and if it failed. A file is removed when the request is
     /// complete.
     public var multipartEncoding: EncodedMultipartFormData? { form?.result }
+
+    /// A warning about the response, if it is a redirect to another server or to a login page: the server may not have
+    /// stored the body. `nil` if there is none.
+    package var doubt: String? {
+        guard let response, (300..<400).contains(response.status), let location = response.value(of: "location"),
+            let url = request.flatMap({ try? CurlURL($0.url) }), let target = try? CurlURL(location, relativeTo: url)
+        else { return nil }
+        let path = target.path.lowercased()
+        let isLogin = Self.loginNames.contains { path.firstRange(of: $0) != nil }
+        guard isLogin || target.host != url.host else { return nil }
+        return "the server redirected to \(target.origin) after the upload (\(response.status)): it may ask for a "
+            + "login, and not have stored the file"
+    }
+
+    private static let loginNames = ["login", "logon", "signin", "sign-in", "sign_in"]
 
     override func prepare(
         _ request: TransferRequest, then: @escaping @Sendable (Result<TransferRequest, TransferError>) -> Void

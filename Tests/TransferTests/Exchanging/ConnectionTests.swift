@@ -169,6 +169,26 @@ struct ConnectionTests {
         #expect(!text.contains("Basic"))
     }
 
+    @Test("F76: a proxy that closes after asking for a password gets it with the next request")
+    func impatientProxy() async throws {
+        let proxy = try RawServer([
+            Array("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 0\r\n\r\n".utf8),
+            Array("HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n".utf8),
+            Array("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 0\r\n\r\n".utf8),
+        ])
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: "https://localhost:1/f")
+        request.proxy = "http://anna:secret@127.0.0.1:\(proxy.port)"
+        let first = await manager.request(request).outcome.error
+        #expect(first?.code == .cannotConnect)
+        #expect(first?.message.contains("the next attempt sends them at once") == true)
+        #expect(await manager.request(request).outcome.error?.httpStatus == 503)
+        let refused = await manager.request(request).outcome.error
+        #expect(refused?.message.contains("rejected the user name and password (407)") == true)
+        let sent = proxy.requests.map { $0.contains("Proxy-Authorization: Basic YW5uYTpzZWNyZXQ=") }
+        #expect(sent == [false, true, true])
+    }
+
     @Test(
         "a proxy that is not there is named in the place of the server",
         arguments: ["http", "socks5"], ["http", "https", "ftp"])

@@ -145,6 +145,11 @@ struct ResponseEvaluatorTests {
         Row("200 with a fitting Content-Range of another version", 200, good.dropLast() + ["ETag: \"v2\""], .askAgain),
         Row("204", 204, [], .fail("http", 204), Row.fresh),
         Row("205 to a range", 205, [], .fail("truncated", nil)),
+        Row("400 to a range", 400, [], .askAgain),
+        Row("400", 400, [], .fail("http", 400), Row.fresh),
+        Row("406 to a range", 406, [], .askAgain),
+        Row("501 to a range", 501, [], .askAgain),
+        Row("500 to a range", 500, [], .fail("http", 500)),
         Row(
             "a length past all numbers", 200, ["Content-Length: 99999999999999999999"], .fail("truncated", nil),
             Row.fresh),
@@ -167,7 +172,8 @@ struct ResponseEvaluatorTests {
         // Other status codes.
         Row("412", 412, [], .askAgain),
         Row("412 that was not asked for", 412, [], .fail("http", 412), Row.fresh),
-        Row("304", 304, [], .fail("http", 304)),
+        Row("304 to a range", 304, [], .askAgain),
+        Row("304", 304, [], .fail("http", 304), Row.fresh),
         Row("404", 404, ["Content-Length: 9"], .fail("http", 404)),
         Row("503", 503, [], .fail("http", 503)),
     ]
@@ -294,6 +300,25 @@ struct ResponseEvaluatorTests {
         #expect(isDoubted(verdict(same + ["ETag: W/\"2\""], validator: other)))
         #expect(isDoubted(verdict(["Content-Type: application/zip", "Content-Length: 201"])))
         #expect(isDoubted(verdict(["Content-Type: text/html", "Content-Length: 200"])))
+    }
+
+    @Test("a refusal for want of a login names the schemes where none is supported")
+    func unsupportedLogins() {
+        func words(_ status: Int, _ fields: [String]) -> String {
+            ResponseEvaluator.failure(head(status, fields), now: 0, sentCredential: .password).message
+        }
+        #expect(
+            words(401, ["WWW-Authenticate: NTLM", "WWW-Authenticate: Negotiate"])
+                == "the server accepts only logins that are not supported: negotiate, ntlm (401)")
+        #expect(
+            words(401, ["WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\""])
+                == "the server accepts only logins that are not supported: digest of another kind (401)")
+        #expect(
+            words(407, ["Proxy-Authenticate: Negotiate"])
+                == "the proxy accepts only logins that are not supported: negotiate (407)")
+        for fields in [[], ["WWW-Authenticate: NTLM", "WWW-Authenticate: Basic realm=\"r\""]] {
+            #expect(words(401, fields) == "the server rejected the user name and password (401)")
+        }
     }
 
     @Test("a range under another status is no file")

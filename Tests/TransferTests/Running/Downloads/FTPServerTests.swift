@@ -329,6 +329,13 @@ struct FTPServerTests {
         #expect(server.commands.filter { $0.hasPrefix("STOR") }.count == 2)
     }
 
+    @Test("a server without room for a file says so before or after its bytes", arguments: ["STOR", "stored"])
+    func noRoom(word: String) async throws {
+        let server = try scripted { $0.replies[word] = "552 quota exceeded" }
+        let error = try await fixture.upload(resource, TransferRequest(url: server.url("/new")))
+        #expect(error?.code == .remoteFull)
+    }
+
     @Test("a server that lost bytes and says nothing of it is found out before anything is renamed")
     func lostBytes() async throws {
         let server = try scripted { $0.loses = 1 }
