@@ -17,6 +17,43 @@ struct QueueFileTests {
         daemon.expectTidy()
     }
 
+    @Test("pruning more than half of a batch, or by an empty file, needs to be said twice")
+    func pruning() async throws {
+        let daemon = try await DaemonProcess.started()
+        func file(_ count: Int) throws -> String {
+            try daemon.directory.write(
+                (0..<count).map { "http://127.0.0.1:1/\($0)\n  pause=true\n" }.joined(), to: "b.txt")
+        }
+        func apply(_ count: Int, _ options: String...) async throws -> Outcome {
+            try await daemon.dlctl(["queue", "apply", file(count), "--batch", "b"] + options)
+        }
+        #expect(try await apply(4).output == "4 added, 0 updated, 0 unchanged, 0 pruned\n")
+        let refused = try await apply(1, "--prune")
+        #expect(refused.status == .exited(64), "\(refused)")
+        #expect(refused.error.contains("--prune: would cancel 3 of the 4 tasks of the batch b; confirm with --yes"))
+        #expect(try await apply(1, "--prune", "--dry-run").output.hasSuffix("3 pruned (nothing was changed)\n"))
+        #expect(try await apply(2, "--prune").output == "0 added, 0 updated, 2 unchanged, 2 pruned\n")
+        #expect(try await apply(0, "--prune", "--yes").status == .exited(64))
+        #expect(try await apply(0, "--allow-empty", "--prune").status == .exited(64))
+        let emptied = try await apply(0, "--allow-empty", "--prune", "--yes")
+        #expect(emptied.output == "0 added, 0 updated, 0 unchanged, 2 pruned\n", "\(emptied)")
+    }
+
+    @Test("states stand in the place of ids")
+    func states() async throws {
+        let daemon = try await DaemonProcess.started("retry: {attempts: 1}\n")
+        let ids = ["a", "b"].map { "http://127.0.0.1:1/" + $0 }
+        #expect(try await daemon.dlctl(["add", "--batch", "n"] + ids + ["--wait"]).status == .exited(1))
+        _ = try await daemon.add("--paused", "http://127.0.0.1:1/c")
+        #expect(try await daemon.dlctl("retry", "failed", "--batch", "n").output == "2 tasks retried\n")
+        #expect(try await daemon.dlctl("wait", "queued", "active", "waiting").status != .exited(64))
+        #expect(try await daemon.dlctl("set", "paused", "--priority", "low").succeeded)
+        #expect(try daemon.task(TaskID(3)).priority == .low)
+        #expect(try await daemon.dlctl("remove", "failed", "paused").output == "3 tasks removed\n")
+        let none = try await daemon.dlctl("wait", "active")
+        #expect(none.succeeded && none.error == "nothing to wait for: none of your tasks is active\n", "\(none)")
+    }
+
     @Test("applying a file twice adds nothing the second time, whatever has ended meanwhile")
     func twice() async throws {
         let nginx = try await Nginx([.dav("/dav/")])

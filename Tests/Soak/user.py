@@ -382,7 +382,7 @@ class User(threading.Thread):
             tasks = tasks[1:]
         papers = self.papers(f"again-{self.world.letter}{self.index}")
         path = papers.write("queue.yaml", wishes.as_queue_file(tasks, papers, batch))
-        words = ["queue", "apply", path, *(["--prune"] if prunes else []), *(["--dry-run"] if tries else [])]
+        words = ["queue", "apply", path, *(["--prune", "--yes"] if prunes else []), *(["--dry-run"] if tries else [])]
         if prunes and not tries:
             entries[0].wants(Wish.UNSURE)
             del self.batches[batch]

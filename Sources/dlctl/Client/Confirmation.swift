@@ -3,7 +3,7 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// A confirmation before a command changes all tasks, or tasks of several users.
+/// A confirmation before a command changes all tasks, tasks of several users, or most of a batch.
 ///
 /// Without a terminal no confirmation is possible, and the command acts on the caller's own tasks only.
 struct Confirmation {
@@ -42,15 +42,37 @@ struct Confirmation {
     }
 
     private func obtain(_ count: TaskCountResult, _ others: [TaskCountResult.Owner]) throws {
-        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else {
+        let verb = action.verb.prefix(1).uppercased() + action.verb.dropFirst()
+        guard let isConfirmed = Self.ask("\(verb) \(Self.text(count, others))?") else {
             guard !others.isEmpty else { return }
             throw Failure.usage(
                 "\(Self.text(count, others)) would be \(action.participle); confirm with --yes, select only your own "
                     + "tasks with --owner \(getuid()), or list the tasks with --dry-run", field: "--yes")
         }
+        guard isConfirmed else { throw Failure(.failed, "no task was \(action.participle)") }
+    }
+
+    /// Obtains confirmation for a queue file that ends more than half of a batch.
+    ///
+    /// - Parameter plan: what the file would change.
+    static func obtain(for plan: QueueCommitResult, ofBatch batch: String) throws(Failure) {
+        let all = plan.unchanged + plan.updated + plan.pruned
+        guard plan.pruned > all / 2 else { return }
+        let text = "\(plan.pruned) of the \(Describe.count(all, "task")) of the batch \(Escape.visible(batch))"
+        guard let isConfirmed = ask("Cancel \(text)?") else {
+            throw Failure.usage(
+                "--prune: would cancel \(text); confirm with --yes, or list them with --dry-run", field: "--yes")
+        }
+        guard isConfirmed else { throw Failure(.failed, "nothing was changed") }
+    }
+
+    /// Asks a question on the terminal.
+    ///
+    /// - Returns: `nil` without a terminal.
+    private static func ask(_ question: String) -> Bool? {
+        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return nil }
         let errors = Output(STDERR_FILENO)
-        let verb = action.verb.prefix(1).uppercased() + action.verb.dropFirst()
-        errors.text("\(verb) \(Self.text(count, others))? [y/N] ")
+        errors.text("\(question) [y/N] ")
         errors.flush()
         let line = readLine()
         // At the end of input the cursor is still on the line of the question.
@@ -58,10 +80,7 @@ struct Confirmation {
             errors.line("")
             errors.flush()
         }
-        let answer = line?.lowercased() ?? ""
-        guard ["y", "yes"].contains(answer) else {
-            throw Failure(.failed, "no task was \(action.participle)")
-        }
+        return ["y", "yes"].contains(line?.lowercased() ?? "")
     }
 
     /// Returns text such as `12 tasks, 9 of them owned by other users (uid 1000: 5, uid 1001: 4)`.

@@ -8,6 +8,8 @@ struct WaitTarget {
     /// The batch that was named; `nil` if the tasks were named by their ids or with `--all`.
     var batch: String?
     var isAll = false
+    /// The states that were named.
+    var states: [TaskState] = []
     /// The command that waits for them.
     var verb = "wait"
 
@@ -19,7 +21,9 @@ struct WaitTarget {
     /// - Parameter daemon: the daemon that was chosen on the command line.
     func command(_ daemon: DaemonChoice) -> String {
         let words: [String] =
-            if let batch {
+            if verb == "wait", !states.isEmpty {
+                states.map(\.rawValue) + (batch.map { ["--batch", Shell.quoted($0)] } ?? [])
+            } else if let batch {
                 (isAll ? ["--all"] : []) + ["--batch", Shell.quoted(batch)]
             } else if isAll || ids.count > Self.shownIDs {
                 // Without ids, `watch` shows all tasks.
@@ -32,16 +36,18 @@ struct WaitTarget {
 }
 
 extension WaitTarget {
-    /// Reads the tasks of a batch that have not ended or have failed, or all of the caller's that have not ended. Tasks
-    /// named by their ids are not read.
+    /// Reads the tasks in one of `states`. Without states, those of a batch that have not ended or have failed, or all of
+    /// the caller's that have not ended. Tasks named by their ids are not read.
     ///
     /// A task that fails before the waiting begins makes it end like one that fails later.
-    init(ids: [TaskID], batch: String?, isAll: Bool = false, _ client: ControlClient) throws {
-        self.init(ids: ids, batch: batch, isAll: isAll)
+    init(
+        ids: [TaskID], states: [TaskState] = [], batch: String?, isAll: Bool = false, _ client: ControlClient
+    ) throws {
+        self.init(ids: ids, batch: batch, isAll: isAll, states: states)
         guard ids.isEmpty else { return }
-        var filter = TaskFilter(
-            states: TaskState.allCases.filter { !$0.isEnded || batch != nil && $0 == .failed }, batch: batch)
-        if isAll { filter.owner = getuid() }
+        let unfinished = TaskState.allCases.filter { !$0.isEnded || batch != nil && $0 == .failed }
+        var filter = TaskFilter(states: states.isEmpty ? unfinished : states, batch: batch)
+        if isAll || batch == nil && !states.isEmpty { filter.owner = getuid() }
         try client.forEachPage(filter: filter) { page in
             self.ids += page.map(\.id)
             return true

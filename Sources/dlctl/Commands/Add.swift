@@ -38,6 +38,9 @@ struct Add: DaemonCommand {
             valueName: "file"), completion: .file())
     var inputFile: String?
 
+    @Flag(help: "Accept an --input without a task.")
+    var allowEmpty = false
+
     @OptionGroup var fields: FieldOptions<DownloadFields>
     @OptionGroup var transfer: TransferOptions
     @OptionGroup var global: GlobalOptions
@@ -166,7 +169,7 @@ struct Add: DaemonCommand {
             entry.specification = task
         }
         // Report an error at the start of a list before connecting to a daemon.
-        _ = try feed.hasMore()
+        if try !feed.hasMore(), !allowEmpty { throw TaskFileReader.empty(file) }
         return Submission(
             queue: QueueSubmission(client: try context.connect(), file: file, feed: feed), batch: batch,
             isKeyed: isKeyed)

@@ -29,6 +29,12 @@ struct QueueApply: DaemonCommand {
     @Flag(help: "Show what would change without changing it.")
     var dryRun = false
 
+    @Flag(name: .shortAndLong, help: "Do not ask before --prune cancels more than half of the batch.")
+    var yes = false
+
+    @Flag(help: "Accept a file without a task.")
+    var allowEmpty = false
+
     @Option(help: ArgumentHelp("The batch that the file describes.", valueName: "name"), completion: .batches)
     var batch: String?
 
@@ -41,6 +47,7 @@ struct QueueApply: DaemonCommand {
         var input = InputText()
         var content = try TaskFileReader.read(file, for: "file", &input)
         context.report(content.notes)
+        if content.entries.isEmpty, !allowEmpty { throw TaskFileReader.empty(file) }
         guard let batch = batch ?? content.batch ?? (file == "-" ? nil : QueueFile.batch(ofPath: file)) else {
             throw Failure.usage(
                 "--batch: is missing; standard input has no file name from which to take the batch", field: "--batch")
@@ -53,9 +60,14 @@ struct QueueApply: DaemonCommand {
         } catch {
             throw Failure(error, names: FieldNames())
         }
-        let feed = try EntryFeed(.file(content)) { _ in }
-        let submission = QueueSubmission(client: try context.connect(), file: file, feed: feed)
-        let result = try submission.apply(batch: batch, prune: prune, dryRun: dryRun)
+        let client = try context.connect()
+        func apply(dryRun: Bool) throws(Failure) -> QueueCommitResult {
+            let feed = try EntryFeed(.file(content)) { _ in }
+            return try QueueSubmission(client: client, file: file, feed: feed)
+                .apply(batch: batch, prune: prune, dryRun: dryRun)
+        }
+        if prune, !dryRun, !yes { try Confirmation.obtain(for: apply(dryRun: true), ofBatch: batch) }
+        let result = try apply(dryRun: dryRun)
         if context.json {
             context.output.json(result)
         } else {

@@ -12,17 +12,20 @@ struct Wait: DaemonCommand {
             because it needs the user. Waiting continues across a restart of the daemon. Ctrl-C ends the waiting \
             alone; the tasks go on.
 
-            --all and --batch wait for the tasks that have not ended at that moment; if there are none, dlctl says so \
-            and exits with 0.
+            --all and --batch wait for the tasks that have not ended at that moment, and a state for your tasks in \
+            it; if there are none, dlctl says so and exits with 0.
 
             EXAMPLES:
               dlctl wait 7 8 && echo completed
               dlctl wait --all
               dlctl wait --batch nightly
+              dlctl wait active
               dlctl wait 7 --timeout 60; [ $? -eq 75 ] && echo not yet
             """)
 
-    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"), completion: .taskIDs)
+    @Argument(
+        help: ArgumentHelp("The ids of the tasks, or states such as active.", valueName: "id|state"),
+        completion: .taskIDs)
     var arguments: [TaskIDs] = []
 
     @Flag(help: "Wait for all of your tasks that have not ended.")
@@ -41,23 +44,27 @@ struct Wait: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
-        try arguments.validate()
+        try arguments.validate(acceptsStates: true)
         if batch?.isEmpty == true { throw ValidationError("--batch: is empty; give the name of a batch.") }
         let isFiltered = all || batch != nil
         if arguments.isEmpty && !isFiltered {
-            throw ValidationError("id: is missing; give ids, --all or --batch NAME.")
+            throw ValidationError("id: is missing; give ids, a state, --all or --batch NAME.")
         }
-        if !arguments.isEmpty && isFiltered { throw ValidationError("Give ids, or --all or --batch, not both.") }
+        guard !arguments.ids.isEmpty else { return }
+        if isFiltered { throw ValidationError("Give ids, or --all or --batch, not both.") }
+        if !arguments.states.isEmpty { throw ValidationError("Give ids or states, not both.") }
     }
 
     func perform(_ context: Context) throws {
         let deadline = timeout.map { Deadline.after(seconds: $0.seconds) } ?? .never
         let client = try context.connect()
-        let target = try WaitTarget(ids: arguments.ids, batch: batch, isAll: all, client)
+        let states = arguments.states
+        let target = try WaitTarget(ids: arguments.ids, states: states, batch: batch, isAll: all, client)
         if target.ids.isEmpty {
             if context.json { context.output.json([TaskStatus]()) }
             let tasks = batch.map { "no task of the batch \(Escape.visible($0)) is" } ?? "none of your tasks is"
-            if !context.json { Output.note("nothing to wait for: \(tasks) unfinished") }
+            let words = states.isEmpty ? "unfinished" : states.map(\.rawValue).joined(separator: " or ")
+            if !context.json { Output.note("nothing to wait for: \(tasks) \(words)") }
             return
         }
         let waiter = context.waiter(target, client: client, deadline: deadline)

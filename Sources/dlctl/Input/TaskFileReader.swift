@@ -19,7 +19,7 @@ enum TaskFileReader {
     /// - Throws: ``Failure`` with `FILE:LINE:COLUMN: message` for invalid contents. A URL list is not read yet.
     static func open(_ path: String, for option: String, _ input: inout InputText) throws(Failure) -> Content {
         let bytes = try input.read(path, for: option, limit: sizeLimit)
-        if InputFile.detect(bytes) == .urlList { return .list(URLList.Reader(bytes, file: path)) }
+        if InputFile.detect(bytes) == .urlList { return .list(URLList.Reader(bytes, file: shown(path))) }
         return .file(try parse(bytes, path))
     }
 
@@ -31,7 +31,7 @@ enum TaskFileReader {
     private static func parse(_ bytes: [UInt8], _ path: String) throws(Failure) -> QueueFile {
         do throws(FileError) {
             return try InputFile.parse(
-                bytes, file: path, baseDirectory: try directory(of: path), now: Clock.now(),
+                bytes, file: shown(path), baseDirectory: try directory(of: path), now: Clock.now(),
                 utcOffset: { LocalClock.utcOffset(at: $0) }, readFile: InputText.file)
         } catch {
             throw failure(error)
@@ -42,8 +42,15 @@ enum TaskFileReader {
 
     /// Returns the failure for an invalid entry of a readable file.
     static func failure(_ message: String, file: String, entry: QueueEntry, code: ErrorCode) -> Failure {
-        at("\(file):\(entry.line):\(entry.column): \(message)", code: code)
+        at("\(shown(file)):\(entry.line):\(entry.column): \(message)", code: code)
     }
+
+    /// Returns the failure for a file without a task.
+    static func empty(_ path: String) -> Failure {
+        at("\(shown(path)): has no task; --allow-empty accepts that", code: .usage)
+    }
+
+    private static func shown(_ path: String) -> String { path == "-" ? "standard input" : path }
 
     private static func at(_ message: String, code: ErrorCode) -> Failure {
         var failure = Failure(.usage, code: code, field: "file", message)

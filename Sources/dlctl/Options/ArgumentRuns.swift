@@ -49,16 +49,18 @@ enum ArgumentRuns {
     }
 }
 
-/// Task ids from a command-line argument, which ``ArgumentRuns`` may have joined.
+/// Task ids, and states in the place of ids, from a command-line argument, which ``ArgumentRuns`` may have joined.
 struct TaskIDs: ExpressibleByArgument {
     let ids: [TaskID]
-    /// The first word that is not a valid id.
-    let fault: String?
+    let states: [TaskState]
+    /// The words that are not valid ids.
+    let others: [String]
 
     init(argument: String) {
         let words = ArgumentRuns.split(argument)
         ids = words.compactMap { Self.id($0) }
-        fault = words.first { Self.id($0) == nil }
+        others = words.filter { Self.id($0) == nil }
+        states = others.compactMap { TaskState(rawValue: $0) }
     }
 
     static func id(_ word: String) -> TaskID? {
@@ -69,11 +71,16 @@ struct TaskIDs: ExpressibleByArgument {
 
 extension [TaskIDs] {
     var ids: [TaskID] { flatMap(\.ids) }
+    var states: [TaskState] { flatMap(\.states) }
 
+    /// - Parameter acceptsStates: whether states may stand in the place of ids.
     /// - Throws: `ValidationError`, which the argument parser reports as a usage error.
-    func validate() throws {
-        if let fault = lazy.compactMap(\.fault).first {
-            throw ValidationError("id: '\(fault)' is not a task id (a whole number).")
-        }
+    func validate(acceptsStates: Bool = false) throws {
+        let fault = lazy.flatMap(\.others).first { !acceptsStates || TaskState(rawValue: $0) == nil }
+        guard let fault else { return }
+        guard acceptsStates else { throw ValidationError("id: '\(fault)' is not a task id (a whole number).") }
+        let states = TaskState.allCases.map(\.rawValue)
+        let nearest = NearestWord.to(fault, among: states).map { "; did you mean \($0)?" } ?? "."
+        throw ValidationError("id: '\(fault)' is not a task id (a whole number) or a state\(nearest)")
     }
 }

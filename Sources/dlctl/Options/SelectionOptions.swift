@@ -5,7 +5,9 @@ import TaskModel
 
 /// The options that select tasks for `pause`, `resume`, `set`, `cancel`, `retry` and `remove`, by ids or by a filter.
 struct SelectionOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"), completion: .taskIDs)
+    @Argument(
+        help: ArgumentHelp("The ids of the tasks, or states such as failed.", valueName: "id|state"),
+        completion: .taskIDs)
     var arguments: [TaskIDs] = []
 
     @Flag(help: "Select every task to which the command applies.")
@@ -22,15 +24,15 @@ struct SelectionOptions: ParsableArguments {
     init() {}
 
     func validate() throws {
-        try arguments.validate()
+        try arguments.validate(acceptsStates: true)
         let ids = arguments.ids
-        let filtered = all || !filter.isEmpty
+        let filtered = all || !filter.isEmpty || !arguments.states.isEmpty
         if ids.isEmpty && !filtered {
             throw ValidationError(
-                "Select the tasks: ID…, --all, --state STATE, --batch NAME, --search TEXT, --since TIME.")
+                "Select the tasks: ID…, STATE…, --all, --batch NAME, --search TEXT, --since TIME.")
         }
         if !ids.isEmpty && filtered {
-            throw ValidationError("Give ids or a filter (--all, --state, --batch, …), not both.")
+            throw ValidationError("Give ids or a filter (a state, --all, --batch, …), not both.")
         }
     }
 
@@ -41,6 +43,8 @@ struct SelectionOptions: ParsableArguments {
     func calls(deleteFile: Bool? = nil, now: Bool? = nil) throws(Failure) -> [TaskSelectionParameters] {
         let ids = arguments.ids
         guard !ids.isEmpty else {
+            var filter = filter
+            filter.states += arguments.states
             return [TaskSelectionParameters(filter: try filter.filter(), deleteFile: deleteFile, now: now)]
         }
         var seen: Set<TaskID> = []
