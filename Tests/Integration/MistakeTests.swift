@@ -43,6 +43,8 @@ struct MistakeTests {
         Mistake("add -o x http://h/1 http://h/2", 64, "--output can be used with one URL only"),
         Mistake("add --checksum md5 http://h/x", 64, "--checksum: write ALGORITHM:HEX"),
         Mistake("add --checksum sha256:12 http://h/x", 64, "--checksum: a sha-256 digest has 64 hexadecimal digits"),
+        Mistake("add --checksum sha256:12 http://h/1 http://h/2", 64, "--checksum can be used with one URL only"),
+        Mistake("add --paused http://h/9 >/dev/full", 1, "cannot write to standard output", "queued: 4"),
         Mistake("add --limit abc http://h/x", 64, "--limit: 'abc' is not", "such as 500K or 2M"),
         Mistake("add --connections 99 http://h/x", 64, "--connections: '99' is not", "1 to 16"),
         Mistake("add --priority urgent http://h/x", 64, "--priority: 'urgent' is not one of low, normal, high"),

@@ -52,6 +52,7 @@ extension Context {
         _ added: AddedTasks, batch: String? = nil, wait: [TaskID]?, client: ControlClient, isFollowing: Bool = false
     ) throws {
         report(warnings: added.notes)
+        output.lossNote = Self.lossNote(added.ids)
         if !json {
             for id in added.ids { output.line(id.description) }
             // Write the ids before the wait begins, so that the caller has them.
@@ -65,6 +66,13 @@ extension Context {
         try waiter.run()
         if json { output.json(Shown(added, isOfBatch: batch != nil, tasks: waiter.settled)) }
         try conclude(waiter)
+    }
+
+    /// Returns the line that names tasks which were queued although the answer cannot be written.
+    static func lossNote(_ ids: [TaskID]) -> String? {
+        guard !ids.isEmpty else { return nil }
+        let shown = ids.prefix(20).map(\.description).joined(separator: " ")
+        return "queued: \(shown)" + (ids.count > 20 ? " … (\(ids.count) tasks)" : "")
     }
 
     private func reportFound(_ added: AddedTasks, batch: String?, _ client: ControlClient) throws(ClientError) {

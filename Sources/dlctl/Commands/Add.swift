@@ -65,6 +65,7 @@ struct Add: DaemonCommand {
         }
         let ofOne = [
             ("--output", fields.isGiven("output")), ("--mirror", !mirrors.isEmpty), ("--key", transfer.key != nil),
+            ("--checksum", fields.isGiven("checksum")),
         ]
         guard urls.count != 1, let option = ofOne.first(where: { $0.1 })?.0 else { return }
         throw ValidationError("\(option) can be used with one URL only.")

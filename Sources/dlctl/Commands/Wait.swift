@@ -36,7 +36,7 @@ struct Wait: DaemonCommand {
         completion: .batches)
     var batch: String?
 
-    @Option(help: ArgumentHelp("Give up after this many seconds; fractions are allowed.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Give up after this time: 60 or 0.5 seconds, or 5m.", valueName: "time"))
     var timeout: SecondsArgument?
 
     @OptionGroup var global: GlobalOptions

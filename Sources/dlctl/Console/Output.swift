@@ -7,6 +7,8 @@ final class Output {
     private let descriptor: Int32
     private var buffer: [UInt8] = []
     private let encoder = JSONEncoder()
+    /// The line that standard error gets as well if the output cannot be written.
+    var lossNote: String?
     private static let bufferSize = 64 * 1024
 
     init(_ descriptor: Int32) {
@@ -62,6 +64,7 @@ final class Output {
         Terminal.showCursor()
         if code != EPIPE, descriptor != STDERR_FILENO {
             Self.note("dlctl: cannot write to standard output: \(SystemText.error(code))")
+            if let lossNote { Self.note(lossNote) }
         }
         exit(code == EPIPE ? 128 + SIGPIPE : ExitStatus.failed.rawValue)
     }

@@ -42,7 +42,7 @@ struct SpanArgument: ExpressibleByArgument {
 
 /// A rate in bytes per second, such as `500K`, `2M` or `1.5G`.
 struct RateArgument: ExpressibleByArgument, Equatable {
-    /// The rate, or `nil` for no limit, which is written as 0 or `none`.
+    /// The rate, or `nil` for no limit, which is written as `none`.
     let bytesPerSecond: Int64?
 
     init?(argument: String) {
@@ -50,10 +50,9 @@ struct RateArgument: ExpressibleByArgument, Equatable {
             bytesPerSecond = nil
             return
         }
-        guard let rate = ByteSize.parse(argument) else { return nil }
-        // A non-zero rate below one byte per second is invalid: it must not become 0, which means no limit.
-        guard rate > 0 || !argument.contains(where: { ("1"..."9").contains($0) }) else { return nil }
-        bytesPerSecond = rate > 0 ? rate : nil
+        // To some programs 0 means no limit, to others no bytes.
+        guard let rate = ByteSize.parse(argument), rate > 0 else { return nil }
+        bytesPerSecond = rate
     }
 }
 
@@ -71,11 +70,15 @@ struct ChangeArgument<Value: ExpressibleByArgument & Sendable & Equatable>: Expr
     }
 }
 
-/// A duration in seconds, with or without a fraction.
+/// A duration, in seconds where it has no unit: `30`, `0.5`, `5m`.
 struct SecondsArgument: ExpressibleByArgument {
     let seconds: Double
 
     init?(argument: String) {
+        if let span = TimeSpan.parse(argument) {
+            seconds = Double(span) / 1000
+            return
+        }
         guard let seconds = Double(argument), seconds.isFinite, seconds >= 0,
             argument.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") })
         else { return nil }

@@ -33,6 +33,21 @@ extension Failure {
         self = .usage("\(option): there is no such option; see 'dlctl completion \(shell)'", field: option)
     }
 
+    /// The commands that other programs call by these names.
+    private static let otherNames = [
+        "ls": "list", "ps": "list", "rm": "remove", "del": "remove", "delete": "remove", "start": "resume",
+        "unpause": "resume", "continue": "resume", "stop": "pause", "info": "show", "get": "add", "download": "add",
+        "put": "upload", "log": "events", "kill": "cancel", "quit": "shutdown",
+    ]
+
+    private static func fault(inQueueCommand word: String) -> Failure? {
+        guard !word.hasPrefix("-"), !["apply", "list", "help"].contains(word) else { return nil }
+        let advice =
+            ["show", "get", "tasks"].contains(word)
+            ? "the tasks of a batch: 'dlctl list --batch NAME'" : "see 'dlctl queue --help'"
+        return .usage("there is no command 'queue \(word)'; \(advice)", field: "command")
+    }
+
     /// Creates a failure for an unknown command, which the parser reports as an unexpected argument.
     ///
     /// - Returns: `nil` if the first argument that is not an option is a command.
@@ -40,8 +55,12 @@ extension Failure {
         guard var index = ArgumentRuns.commandIndex(arguments) else { return nil }
         if arguments[index] == "help", index + 1 < arguments.count { index += 1 }
         let word = arguments[index]
+        if word == "queue", let fault = Self.fault(inQueueCommand: arguments[(index + 1)...].first ?? "-") {
+            self = fault
+            return
+        }
         guard !commands.contains(word), !word.hasPrefix("-") else { return nil }
-        let nearest = NearestWord.to(word, among: commands).map { "did you mean '\($0)'?" }
+        let nearest = (Self.otherNames[word] ?? NearestWord.to(word, among: commands)).map { "did you mean '\($0)'?" }
         self = .usage("there is no command '\(word)'; \(nearest ?? "see 'dlctl --help'")", field: "command")
     }
 }

@@ -265,8 +265,14 @@ import Testing
         #expect(try command.transfer.resolve(&input).cookies == "a jar")
     }
 
-    @Test("0 and none say no limit wherever a rate is given", arguments: ["0", "0K", "none"])
-    func noRate(text: String) throws {
+    @Test("none says no limit wherever a rate is given, and 0 is no rate")
+    func noRate() throws {
+        let text = "none"
+        for zero in ["0", "0K", "0.1"] {
+            for words in [["set", "1", "--limit"], ["limit", "--download"], ["add", "http://a/", "--limit"]] {
+                #expect(throws: (any Error).self) { try RootCommand.parseAsRoot(words + [zero]) }
+            }
+        }
         let set = try #require(try RootCommand.parseAsRoot(["set", "1", "--limit", text]) as? SetCommand)
         var input = InputText()
         #expect(try set.changes(&input).limit == .takeBack)

@@ -63,6 +63,11 @@ import Testing
             ("--generate-completion-script=zsh", "--generate-completion-script", "see 'dlctl completion zsh'"),
             ("--generate-completion-script", "--generate-completion-script", "see 'dlctl completion SHELL'"),
             ("completion x", "shell", "one of bash, zsh, fish"), ("lst", "command", "did you mean 'list'"),
+            ("ls", "command", "did you mean 'list'"), ("rm 1", "command", "did you mean 'remove'"),
+            ("delete 1", "command", "did you mean 'remove'"), ("start 1", "command", "did you mean 'resume'"),
+            ("stop 1", "command", "did you mean 'pause'"),
+            ("queue show b", "command", "there is no command 'queue show'; the tasks of a batch: 'dlctl list --batch"),
+            ("add --limit 0 http://h/a", "--limit", "'0' is not a rate in bytes per second"),
         ])
     func faults(words: String, field: String, right: String) {
         let failure = Self.failure(words)
