@@ -61,7 +61,8 @@ public enum TimeSpan {
             rest = rest[number.endIndex...]
             let word = rest.prefix { !isNumeral($0) }
             rest = rest[word.endIndex...]
-            guard let index = allowed.firstIndex(where: { word.elementsEqual($0.0.utf8) }), let value = decimal(Array(number))
+            guard let index = allowed.firstIndex(where: { word.elementsEqual($0.0.utf8) }),
+                let value = decimal(Array(number))
             else { return nil }
             span += value * Double(allowed[index].1)
             allowed = allowed[(index + 1)...]

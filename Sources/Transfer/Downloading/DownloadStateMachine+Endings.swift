@@ -177,7 +177,7 @@ extension DownloadStateMachine {
         if error.code == .remoteChanged { return fail(error) }
         if error.code == .checksumMismatch { return diskFailed(number, failures.first ?? error, facts) }
         if failures.restarts == 0, connection.request.from ?? 0 > 0, let status = error.httpStatus,
-            [400, 501].contains(status)
+            [304, 400, 406, 501].contains(status)
         {
             failures.restarts += 1
             update(number) { $0.reasonForWhole = "the server refused to send a range (\(status))" }

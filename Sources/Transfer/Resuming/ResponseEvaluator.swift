@@ -64,9 +64,6 @@ struct ResponseEvaluator {
         case fail(TransferError)
     }
 
-    /// The statuses with which servers that send no ranges respond to requests for one.
-    private static let refusalsOfRanges: Set<Int> = [304, 400, 406, 501]
-
     func evaluate(_ head: ResponseHead, now: Int64) -> Verdict {
         if (200...299).contains(head.status), head.hasInvalidContentLength { return .fail(.invalidContentLength) }
         return evaluateStatus(head, now: now)
@@ -79,8 +76,6 @@ struct ResponseEvaluator {
         case let status where askedFrom == nil && emptyStatuses.contains(status): replace(head, .restart(length: 0))
         case 204 where askedFrom != nil, 205 where askedFrom != nil:
             .fail(TransferError(.truncated, "the server sent a response without content (\(head.status))"))
-        case let status where askedFrom != nil && Self.refusalsOfRanges.contains(status):
-            .askAgain(reason: "the server answers requests for a part of the file with status \(status)")
         case 416 where askedFrom != nil: unsatisfiable(head)
         case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
         default: .fail(Self.failure(head, now: now, sentCredential: sentCredential))

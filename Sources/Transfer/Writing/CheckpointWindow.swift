@@ -43,8 +43,9 @@ struct CheckpointWindow {
         return true
     }
 
-    /// Records that a checkpoint covers `count` bytes, of `total` bytes that the part holds.
-    mutating func confirm(_ count: Int64, of total: Int64) { confirmed = min(count, total) }
+    /// Records that a checkpoint covers `count` bytes, of `total` bytes that the part holds. Checkpoints may be confirmed
+    /// in any order: an earlier one takes nothing back, or receiving would pause where no further one is due.
+    mutating func confirm(_ count: Int64, of total: Int64) { confirmed = max(confirmed, min(count, total)) }
 
     /// Records that the part holds no more than `count` bytes now.
     mutating func limit(to count: Int64) { confirmed = min(confirmed, count) }

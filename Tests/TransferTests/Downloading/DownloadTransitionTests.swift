@@ -348,8 +348,7 @@ struct DownloadTransitionTests {
         "head 200 | never | receive from 0M, drop | receive from 0M, drop | receive from 0M, drop | receive from 0M, drop | never | discard",
         "head 206 | never | receive from 8M | receive from 8M | receive from 8M | receive from 8M | never | discard",
         "head 206 elsewhere | never | receive from 0M | receive from 0M | receive from 0M | receive from 0M | never | discard",
-        "head 304 | never | discard: requestWhole | discard: requestWhole | discard: requestWhole | "
-            + "discard: requestWhole | never | discard",
+        "head 304 | never | discard: failed | discard: failed | discard: failed | discard: failed | never | discard",
         "head 404 | never | discard: failed | discard: failed | discard: failed | discard: failed | never | discard",
         "head 412 | never | discard: requestWhole | discard: requestWhole | discard: requestWhole | discard: requestWhole | never | discard",
         "head 416 | never | discard: requestWhole | discard: requestWhole | discard: requestWhole | discard: requestWhole | never | discard",

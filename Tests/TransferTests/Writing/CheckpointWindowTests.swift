@@ -32,6 +32,14 @@ struct CheckpointWindowTests {
         #expect(!unlimited.isExceeded(by: 1 << 60))
     }
 
+    @Test("F87: a checkpoint that is confirmed after a later one takes nothing back")
+    func late() {
+        var window = CheckpointWindow(interval: 10, limit: 100)
+        window.confirm(90, of: 120)
+        window.confirm(20, of: 120)
+        #expect(!window.isExceeded(by: 189) && window.isExceeded(by: 190))
+    }
+
     @Test("a checkpoint covers no more bytes than the part holds, also after bytes are dropped")
     func dropped() {
         var window = CheckpointWindow(interval: 10, limit: 100)

@@ -89,7 +89,7 @@ struct DownloadTests {
         #expect(server.requests(for: "/f")[2].header("range") != nil)
     }
 
-    @Test("a server that refuses to send parts is asked for the whole", arguments: [400, 501])
+    @Test("a server that refuses to send parts is asked for the whole", arguments: [304, 400, 406, 501])
     func refusesParts(status: Int) async throws {
         let resource = Resource(size: 600_000)
         let server = try ScriptedServer([
@@ -416,5 +416,33 @@ struct DownloadTests {
         // The bytes gathered for one write are added to the limit.
         let most = ahead.withLock { $0.most }
         #expect(most >= 1_000_000 && most <= 2_000_000 + 262_144)
+    }
+
+    @Test("F87: checkpoints are confirmed in any order")
+    func lateConfirmation() async throws {
+        let resource = Resource(size: 8_000_000)
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        let manager = try SessionManager(
+            configuration: .test {
+                $0.checkpointInterval = 1_000_000
+                $0.checkpointLimit = 2_000_000
+            })
+        var asked = TransferRequest(url: server.url("/f"))
+        asked.segments = .one
+        let request = manager.download(asked, to: place.target())
+        func pause(at count: Int64) async throws {
+            try await eventually(that: "\(count) bytes are here") { request.progress.completedBytes >= count }
+        }
+        request.resume()
+        // Bytes that are gathered for a write count towards the limit.
+        try await pause(at: 1_700_000)
+        let first = try #require(try await request.checkpoint())
+        request.confirm(first)
+        try await pause(at: first.ranges.count + 1_700_000)
+        let second = try #require(try await request.checkpoint())
+        request.confirm(second)
+        request.confirm(first)
+        try await pause(at: second.ranges.count + 1_700_000)
+        request.cancel()
     }
 }
