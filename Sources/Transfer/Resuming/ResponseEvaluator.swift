@@ -270,13 +270,13 @@ struct ResponseEvaluator {
         if case .proxy(let proxy) = sentCredential { refusal = proxy }
         return TransferError(
             .httpStatus,
-            unsupportedLogin(head) ?? refusal?.words(for: head.status)
+            unsupportedLogin(head, refusal) ?? refusal?.words(for: head.status)
                 ?? words(for: head.status, of: method, sentCredential),
             httpStatus: head.status, retryAfter: head.retryAfter(now: now), underlying: refusal)
     }
 
     /// Returns the description of a demand for a login by schemes that are all unsupported; `nil` for another one.
-    private static func unsupportedLogin(_ head: ResponseHead) -> String? {
+    private static func unsupportedLogin(_ head: ResponseHead, _ refusal: ProxyRefusal?) -> String? {
         guard head.status == 401 || head.status == 407 else { return nil }
         let offers = head.status == 401 ? head.authenticationOffers : head.proxyAuthenticationOffers
         guard !offers.isEmpty, DigestAuthorization.best(of: offers) == nil,
@@ -284,7 +284,8 @@ struct ResponseEvaluator {
         else { return nil }
         let schemes = Set(
             offers.map { $0.scheme == "digest" ? "digest of another kind" : String($0.scheme.prefix(16)) })
-        return "the \(head.status == 401 ? "server" : "proxy") accepts only logins that are not supported: "
+        let who = head.status == 401 ? "the server" : refusal.map { "the proxy \($0.proxy)" } ?? "the proxy"
+        return "\(who) accepts only logins that are not supported: "
             + "\(schemes.sorted().joined(separator: ", ")) (\(head.status))"
     }
 
