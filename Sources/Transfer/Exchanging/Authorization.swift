@@ -97,20 +97,9 @@ struct Authorization {
     /// - Returns: `nil` if the response has no challenge of a supported scheme.
     func demand(of head: ResponseHead, at url: CurlURL, proxy: String?, assumesBasic: Bool = false) -> Demand? {
         let isProxy = head.status == 407
-        guard head.status == 401 || isProxy else { return nil }
-        var offers = isProxy ? head.proxyAuthenticationOffers : head.authenticationOffers
+        guard var offers = Self.offers(of: head) else { return nil }
         if offers.isEmpty, isProxy || assumesBasic { offers = [AuthenticationOffer(scheme: "basic")] }
-        let digest = DigestAuthorization.best(of: offers)
-        let method: ProtectionSpace.Method
-        if digest != nil {
-            method = .digest
-        } else if offers.contains(where: { $0.scheme == "basic" }) {
-            method = .basic
-        } else if offers.contains(where: { $0.scheme == "bearer" }) {
-            method = .bearer
-        } else {
-            return nil
-        }
+        guard let (method, digest) = Self.choose(among: offers) else { return nil }
         let realm = digest?.realm ?? offers.lazy.compactMap { $0.parameters["realm"] }.first
         var space = ProtectionSpace(host: url.host, port: url.port, scheme: url.scheme, realm: realm, method: method)
         if isProxy {
@@ -118,6 +107,24 @@ struct Authorization {
             (space.host, space.port, space.scheme, space.isProxy) = (url.host, url.port, url.scheme, true)
         }
         return Demand(space: space, offers: offers, digest: digest)
+    }
+
+    /// Returns the challenges of a 401 or 407 response; `nil` for another status.
+    static func offers(of head: ResponseHead) -> [AuthenticationOffer]? {
+        switch head.status {
+        case 401: head.authenticationOffers
+        case 407: head.proxyAuthenticationOffers
+        default: nil
+        }
+    }
+
+    /// Returns the scheme by which challenges are answered, with the digest's parameters; `nil` if none is supported.
+    static func choose(
+        among offers: [AuthenticationOffer]
+    ) -> (method: ProtectionSpace.Method, digest: DigestAuthorization?)? {
+        if let digest = DigestAuthorization.best(of: offers) { return (.digest, digest) }
+        if offers.contains(where: { $0.scheme == "basic" }) { return (.basic, nil) }
+        return offers.contains { $0.scheme == "bearer" } ? (.bearer, nil) : nil
     }
 
     func failureCount(_ demand: Demand) -> Int { failures[demand.space] ?? 0 }

@@ -22,6 +22,8 @@ final class ExchangeLauncher {
         var receiveBuffer = Int.max
         /// See ``RequestOptions/isAuthorized``.
         var isAuthorized = false
+        /// See ``RequestOptions/sendsProxyPasswordUnasked``.
+        var sendsProxyPasswordUnasked = false
         /// Whether the exchange is for a further connection of a download.
         var isFurther = false
         var trust: TrustOptions
@@ -151,13 +153,11 @@ final class ExchangeLauncher {
         _ plan: Plan, _ route: RouteLookup, _ handler: any ExchangeHandler, _ failed: (TransferError) -> Void
     ) {
         self.route = route
-        let proxy = ProxyOptions(configuration: session.configuration, request: plan.request, to: plan.url)
-        let isImpatient = proxy.hasLogin && proxy.origin.map(session.resources.isImpatient(proxy:)) ?? false
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, route: route,
             engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, avoidsReuse: plan.avoidsReuse, isAuthorized: plan.isAuthorized,
-            sendsProxyPasswordUnasked: isImpatient, sendsBody: plan.contribution.sendsBody,
+            sendsProxyPasswordUnasked: plan.sendsProxyPasswordUnasked, sendsBody: plan.contribution.sendsBody,
             decodes: plan.contribution.decodes, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
         let evaluatesAddresses = evaluator.evaluatesSockets

@@ -246,6 +246,8 @@ final class Transaction {
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
                 hasOwnConnection: machine.connection.needsOwn, avoidsReuse: machine.connection.avoidsReuse(at: url),
                 receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, isAuthorized: isAuthorized,
+                sendsProxyPasswordUnasked: proxy.hasLogin
+                    && proxy.origin.map(session.resources.isImpatient(proxy:)) ?? false,
                 isFurther: isQuiet, trust: trust)
             guard let stub = session.configuration.transportStub else { return launch(plan) }
             beginStubbedExchange(plan, with: stub)

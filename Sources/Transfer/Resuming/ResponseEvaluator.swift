@@ -277,10 +277,7 @@ struct ResponseEvaluator {
 
     /// Returns the description of a demand for a login by schemes that are all unsupported; `nil` for another one.
     private static func unsupportedLogin(_ head: ResponseHead, _ refusal: ProxyRefusal?) -> String? {
-        guard head.status == 401 || head.status == 407 else { return nil }
-        let offers = head.status == 401 ? head.authenticationOffers : head.proxyAuthenticationOffers
-        guard !offers.isEmpty, DigestAuthorization.best(of: offers) == nil,
-            !offers.contains(where: { $0.scheme == "basic" || $0.scheme == "bearer" })
+        guard let offers = Authorization.offers(of: head), !offers.isEmpty, Authorization.choose(among: offers) == nil
         else { return nil }
         let schemes = Set(
             offers.map { $0.scheme == "digest" ? "digest of another kind" : String($0.scheme.prefix(16)) })

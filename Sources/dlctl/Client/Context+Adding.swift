@@ -69,7 +69,7 @@ extension Context {
     }
 
     /// Returns the line that names tasks which were queued although the answer cannot be written.
-    static func lossNote(_ ids: [TaskID]) -> String? {
+    private static func lossNote(_ ids: [TaskID]) -> String? {
         guard !ids.isEmpty else { return nil }
         let shown = ids.prefix(20).map(\.description).joined(separator: " ")
         return "queued: \(shown)" + (ids.count > 20 ? " … (\(ids.count) tasks)" : "")

@@ -1,3 +1,4 @@
+import ArgumentParser
 import TaskModel
 
 extension Failure {
@@ -41,7 +42,8 @@ extension Failure {
     ]
 
     private static func fault(inQueueCommand word: String) -> Failure? {
-        guard !word.hasPrefix("-"), !["apply", "list", "help"].contains(word) else { return nil }
+        let commands = Queue.configuration.subcommands.map { $0._commandName } + ["help"]
+        guard !word.hasPrefix("-"), !commands.contains(word) else { return nil }
         let advice =
             ["show", "get", "tasks"].contains(word)
             ? "the tasks of a batch: 'dlctl list --batch NAME'" : "see 'dlctl queue --help'"

@@ -381,15 +381,24 @@ struct DownloadTests {
         #expect(place.names.isEmpty)
     }
 
-    @Test("a download waits where it is too far ahead of its last confirmed checkpoint, and goes on from there")
-    func checkpointLimit() async throws {
-        let resource = Resource(size: 16_000_000)
-        let server = try ScriptedServer(["/f": [.serve(resource)]])
+    /// Returns a download that has not begun. A checkpoint is due after each million bytes, and it waits two million ahead
+    /// of the last one that is confirmed.
+    private func downloadWithCheckpoints(of url: String) throws -> (DownloadRequest, SessionManager) {
         let manager = try SessionManager(
             configuration: .test {
                 $0.checkpointInterval = 1_000_000
                 $0.checkpointLimit = 2_000_000
             }, startRequestsImmediately: false)
+        var request = TransferRequest(url: url)
+        request.segments = .one
+        return (manager.download(request, to: place.target()), manager)
+    }
+
+    @Test("a download waits where it is too far ahead of its last confirmed checkpoint, and goes on from there")
+    func checkpointLimit() async throws {
+        let resource = Resource(size: 16_000_000)
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        let (request, manager) = try downloadWithCheckpoints(of: server.url("/f"))
         let ahead = Mutex((written: Int64(0), confirmed: Int64(0), most: Int64(0)))
         manager.delegate.downloadTaskDidWriteData = { _, count, _, _ in
             ahead.withLock {
@@ -397,9 +406,6 @@ struct DownloadTests {
                 $0.most = max($0.most, $0.written - $0.confirmed)
             }
         }
-        var asked = TransferRequest(url: server.url("/f"))
-        asked.segments = .one
-        let request = manager.download(asked, to: place.target())
         let due = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         request.onCheckpointDue { due.continuation.yield() }
         request.response { _ in due.continuation.finish() }
@@ -422,14 +428,9 @@ struct DownloadTests {
     func lateConfirmation() async throws {
         let resource = Resource(size: 8_000_000)
         let server = try ScriptedServer(["/f": [.serve(resource)]])
-        let manager = try SessionManager(
-            configuration: .test {
-                $0.checkpointInterval = 1_000_000
-                $0.checkpointLimit = 2_000_000
-            })
-        var asked = TransferRequest(url: server.url("/f"))
-        asked.segments = .one
-        let request = manager.download(asked, to: place.target())
+        let (request, manager) = try downloadWithCheckpoints(of: server.url("/f"))
+        // A manager that is released cancels its requests.
+        defer { withExtendedLifetime(manager) {} }
         func pause(at count: Int64) async throws {
             try await eventually(that: "\(count) bytes are here") { request.progress.completedBytes >= count }
         }
