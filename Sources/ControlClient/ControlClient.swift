@@ -38,7 +38,7 @@ public final class ControlClient {
 
     /// Connects to the first of ``SocketPath/candidates(explicit:instance:environment:)`` that accepts a connection.
     ///
-    /// - Throws: the errors of ``init(path:)``; `noDaemon` names all paths that were tried.
+    /// - Throws: the errors of ``init(path:)``; `noDaemon` names the first and the last path that was tried.
     public convenience init(
         explicit: String? = nil, instance: InstanceName? = nil,
         environment: [String: String] = ProcessInfo.processInfo.environment
@@ -51,7 +51,7 @@ public final class ControlClient {
         do throws(ClientError) {
             try self.init(path: candidates.last ?? SocketPath.system)
         } catch .noDaemon(_, let code) {
-            throw .noDaemon(paths: candidates, errno: code)
+            throw .noDaemon(paths: candidates.filter { $0 == candidates.first || $0 == candidates.last }, errno: code)
         }
     }
 

@@ -1,3 +1,5 @@
+import ControlProtocol
+import Glibc
 public import TaskModel
 
 /// The rules for locating the daemon's socket.
@@ -12,30 +14,32 @@ public enum SocketPath {
     /// - Parameters:
     ///   - explicit: a path given by the user; if present, it is the only candidate.
     ///   - instance: the instance given by the user; it takes precedence over the environment.
-    ///   - environment: `DLD_SOCKET` is treated like an explicit path. `XDG_RUNTIME_DIR` is the directory that contains
-    ///     the socket of the user's own daemon. Empty variables count as unset.
+    ///   - environment: `DLD_SOCKET` is treated like an explicit path. `XDG_RUNTIME_DIR`, otherwise `/run/user/UID`, or
+    ///     `XDG_STATE_HOME` contains the socket of the user's own daemon. Empty variables count as unset.
     public static func candidates(
         explicit: String?, instance: InstanceName? = nil, environment: [String: String]
     ) -> [String] {
         if let explicit { return [explicit] }
         if let instance {
-            return [user(instance, environment: environment), system(instance)].compactMap(\.self)
+            return own(instance, environment) + [system(instance)]
         }
         if let named = environment["DLD_SOCKET"], !named.isEmpty { return [named] }
-        return [user(environment: environment), system].compactMap(\.self)
+        return own(nil, environment) + [system]
     }
 
     /// Returns the socket path of an instance of the system daemon.
     public static func system(_ instance: InstanceName) -> String { "/run/\(instance.directory)/dld.sock" }
 
-    /// Returns the socket path of the user's own daemon, or `nil` if the environment names no directory for it.
+    /// Returns the path at which the user's own daemon makes its socket.
     ///
     /// - Parameters:
     ///   - instance: the instance of the daemon; `nil` for the one without a name.
     ///   - environment: the environment of the process.
-    public static func user(_ instance: InstanceName? = nil, environment: [String: String]) -> String? {
-        // A relative XDG_RUNTIME_DIR must be ignored (XDG Base Directory Specification).
-        guard let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") else { return nil }
-        return (runtime.hasSuffix("/") ? runtime : runtime + "/") + "\(instance?.directory ?? "dld")/dld.sock"
+    public static func user(_ instance: InstanceName? = nil, environment: [String: String]) -> String {
+        own(instance, environment).first ?? system
+    }
+
+    private static func own(_ instance: InstanceName?, _ environment: [String: String]) -> [String] {
+        OwnPlaces(environment: environment, uid: getuid()).sockets(instance?.directory ?? "dld")
     }
 }

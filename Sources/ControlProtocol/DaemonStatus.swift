@@ -12,6 +12,9 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     /// The socket's path, or ``inheritedSocket``.
     public var socket: String
     public var stateDirectory: String
+    /// The path of the configuration file in force; `null` if there is none, so that the defaults apply, or from a daemon
+    /// that does not report it.
+    public var configurationFile: String?
     public var downloadDirectory: String
     public var libcurl: String
     /// The number of tasks by state; every state is present.
@@ -146,13 +149,14 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
         lastEvent: Int64, internalFaults: Int = 0, schedulePause: SchedulePause? = nil, waiting: Waiting? = nil,
         storage: Storage? = nil, problems: [String]? = nil, webhooks: [Webhook]? = nil,
-        limits: Limits? = nil, disks: [Disk]? = nil, hosts: [HeldHost]? = nil, metrics: Metrics? = nil
+        configurationFile: String? = nil, limits: Limits? = nil, disks: [Disk]? = nil, hosts: [HeldHost]? = nil, metrics: Metrics? = nil
     ) {
         self.version = version
         self.pid = pid
         self.uptime = uptime
         self.socket = socket
         self.stateDirectory = stateDirectory
+        self.configurationFile = configurationFile
         self.downloadDirectory = downloadDirectory
         self.libcurl = libcurl
         self.tasks = tasks
@@ -174,7 +178,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     private enum CodingKeys: String, CodingKey {
         case version, pid, uptime, socket, stateDirectory, downloadDirectory, libcurl, tasks, downloadRate, uploadRate
         case lastEvent, internalFaults, schedulePause, waiting, storage, problems, webhooks, limits, disks, hosts
-        case metrics
+        case metrics, configurationFile
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -185,6 +189,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         try container.encode(uptime, forKey: .uptime)
         try container.encode(socket, forKey: .socket)
         try container.encode(stateDirectory, forKey: .stateDirectory)
+        try container.encode(configurationFile, forKey: .configurationFile)
         try container.encode(downloadDirectory, forKey: .downloadDirectory)
         try container.encode(libcurl, forKey: .libcurl)
         try container.encode(tasks, forKey: .tasks)

@@ -32,7 +32,7 @@ extension QueueHandler {
     }
 
     private func status(_ caller: Caller) async throws -> DaemonStatus {
-        let description = description()
+        let description = await description()
         let rates = await queue.rates()
         let waiting = try await queue.waitingCauses(for: caller)
         let storage = try await queue.storageUse(for: caller)
@@ -55,6 +55,7 @@ extension QueueHandler {
                 limit: storage.limit, owners: storage.owners.map { .init(owner: $0.owner, bytes: $0.bytes) }),
             problems: caller.isAdministrator ? await problems() : [],
             webhooks: caller.isAdministrator ? await queue.webhookStatuses.map(DaemonStatus.Webhook.init) : [],
+            configurationFile: description.configurationFile,
             limits: await limitsInForce(),
             disks: await queue.diskRooms().map {
                 .init(path: $0.path, free: $0.free, total: $0.total, minimumFree: queue.minimumFree)

@@ -10,7 +10,7 @@ package struct QueueHandler: ControlHandler {
     let statuses = StatusMemory()
     private let descriptors: DescriptorQuota
     private let isAdministrator: @Sendable (Peer) -> Bool
-    let description: @Sendable () -> DaemonDescription
+    let description: @Sendable () async -> DaemonDescription
     let problems: @Sendable () async -> [String]
     /// Returns the metrics.
     let metrics: @Sendable () async -> DaemonStatus.Metrics?
@@ -32,18 +32,21 @@ package struct QueueHandler: ControlHandler {
         package var uptime: Milliseconds
         package var socket: String
         package var stateDirectory: String
+        /// The configuration file in force; `nil` if the defaults apply.
+        package var configurationFile: String?
         package var downloadDirectory: String
         package var libcurl: String
 
         package init(
             version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
-            downloadDirectory: String, libcurl: String
+            configurationFile: String?, downloadDirectory: String, libcurl: String
         ) {
             self.version = version
             self.pid = pid
             self.uptime = uptime
             self.socket = socket
             self.stateDirectory = stateDirectory
+            self.configurationFile = configurationFile
             self.downloadDirectory = downloadDirectory
             self.libcurl = libcurl
         }
@@ -59,7 +62,7 @@ package struct QueueHandler: ControlHandler {
 
     package init(
         queue: TaskQueue, descriptors: DescriptorQuota = .init(), isAdministrator: @escaping @Sendable (Peer) -> Bool,
-        description: @escaping @Sendable () -> DaemonDescription,
+        description: @escaping @Sendable () async -> DaemonDescription,
         problems: @escaping @Sendable () async -> [String] = { [] },
         metrics: @escaping @Sendable () async -> DaemonStatus.Metrics? = { nil },
         reload: @escaping @Sendable () async -> Result<[String], ReloadRefusal>,

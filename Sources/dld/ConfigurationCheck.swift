@@ -5,9 +5,24 @@ import TaskQueue
 /// A run of `dld --check-config`, which validates the configuration and the directories that it names.
 ///
 /// Root checks the system's configuration on behalf of the service: as the service's user, and within the restrictions
-/// of its unit.
+/// of its unit. Root's own configuration is checked first, if there is one.
 struct ConfigurationCheck {
     let planner: DaemonPlanner
+
+    /// Returns the checks to make: that of root's own daemon and that of the service, as far as each has a configuration.
+    static func all(_ planner: DaemonPlanner) -> [ConfigurationCheck] {
+        let (own, service) = (planner.environment, planner.environment.ofService)
+        var ofService = planner
+        ofService.environment = service
+        guard own.uid == 0, !own.isSystem, own.unit == nil, planner.stateDirectory == nil else {
+            return [ConfigurationCheck(planner: planner)]
+        }
+        if planner.configurationFile != nil {
+            return [ConfigurationCheck(planner: ofService.usesDefaultFile ? ofService : planner)]
+        }
+        let planners = [planner, ofService].filter { !TextFile.isMissing($0.environment.configurationFile) }
+        return (planners.isEmpty ? [planner] : planners).map { ConfigurationCheck(planner: $0) }
+    }
 
     /// Whether the system's configuration is checked outside of its service.
     private var isOfService: Bool {
@@ -38,11 +53,17 @@ struct ConfigurationCheck {
         if !planner.readsCredentials, plan.configuration.hosts.values.contains(where: { $0.access.credential != nil }) {
             Dld.report("the credentials of hosts are checked when the service starts")
         }
-        let file = planner.environment.configurationFile
-        if planner.configurationFile == nil, TextFile.isMissing(file) {
-            Dld.report("\(file) does not exist; the defaults apply")
+        if !plan.readsFile { Dld.report("\(plan.configurationFile) does not exist; the defaults apply") }
+        print("\(plan.readsFile ? "\(plan.configurationFile): " : "")the configuration is valid")
+    }
+
+    /// Prints the places that a daemon started with the same options uses.
+    func showPaths() throws(StartupFailure) {
+        do {
+            print(try planner.plan(waits: true).paths)
+        } catch {
+            throw StartupFailure(error, exit: StartupFailure.Exit.configuration)
         }
-        print("the configuration is valid")
     }
 
     private func problems(_ plan: DaemonPlan) -> [StartupFailure] {

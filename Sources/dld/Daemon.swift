@@ -67,7 +67,8 @@ struct Daemon: Service {
             "ready",
             metadata: [
                 "version": "\(ProductVersion.version)", "socket": "\(plan.socket ?? DaemonStatus.inheritedSocket)",
-                "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
+                "config": "\(plan.configurationText)", "state": "\(plan.stateDirectory)",
+                "downloads": "\(queue.downloadDirectory)",
             ])
         linux_release_program_pages()
         // From here on the signal is received, also while queue files are being applied.
@@ -123,7 +124,8 @@ struct Daemon: Service {
                 QueueHandler.DaemonDescription(
                     version: ProductVersion.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
                     socket: plan.socket ?? DaemonStatus.inheritedSocket, stateDirectory: plan.stateDirectory,
-                    downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)
+                    configurationFile: await reloader.configurationFile, downloadDirectory: queue.downloadDirectory,
+                    libcurl: Session.libraryVersion)
             },
             problems: { await reloader.problems() }, metrics: { await metrics.metrics() },
             reload: { await reloader.reload() },

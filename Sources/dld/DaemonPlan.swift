@@ -13,6 +13,10 @@ struct DaemonPlan: Sendable {
     var hostAccess: [String: HostAccess]
     /// The criteria by which servers are trusted, by host.
     var hostTrust: [String: HostTrust]
+    /// The path of the configuration file.
+    var configurationFile: String
+    /// Whether the file exists. The defaults apply otherwise.
+    var readsFile: Bool
     var stateDirectory: String
     var downloadDirectory: String
     /// The sockets passed by systemd; if there are any, the daemon creates none.
@@ -28,12 +32,31 @@ struct DaemonPlan: Sendable {
     var proxyExemptions: [ProxyExemption] = []
     /// The layout of the download directory if the configuration names none.
     var layout: DownloadLayout
+    /// Whether the daemon's user may name every directory: in a user's own daemon, unless `downloads.roots` is set.
+    var allowsEveryDirectory: Bool
     /// The directories of the daemon itself: its state, its configuration and its socket.
     var protectedDirectories: [String]
+
+    /// The configuration file for people.
+    var configurationText: String {
+        configurationFile + (readsFile ? "" : " (does not exist; the defaults apply)")
+    }
+
+    /// A line for each place that the daemon uses, with its name and its path.
+    var paths: String {
+        let places = [
+            ("configuration", configurationText), ("state", stateDirectory),
+            ("socket", socket ?? DaemonStatus.inheritedSocket),
+            ("downloads", queueSettings.downloadDirectory),
+        ]
+        return places.map { name, path in name + String(repeating: " ", count: 15 - name.count) + path }
+            .joined(separator: "\n")
+    }
 
     var queueSettings: QueueSettings {
         var settings = QueueSettings(
             configuration, downloadDirectory: downloadDirectory, layout: layout, daemonUser: uid, unit: unit)
+        settings.allowsEveryDirectory = allowsEveryDirectory
         // A protected directory that the administrator named for tasks may be used by them, except for the state
         // directory.
         let named = [settings.downloadDirectory] + settings.downloadRoots + settings.uploadRoots

@@ -7,7 +7,7 @@ import TaskModel
 /// The factory of the daemon's plan, from the command line, the configuration and the environment. It is used at the
 /// start and on each reload of the configuration.
 struct DaemonPlanner: Sendable {
-    let environment: ProcessEnvironment
+    var environment: ProcessEnvironment
     /// The command line's options, which take precedence over the configuration.
     let configurationFile: String?
     let socket: String?
@@ -23,7 +23,8 @@ struct DaemonPlanner: Sendable {
     /// - Throws: ``FileError`` with the position of an error in the configuration, or another error whose description
     ///   states the reason.
     func plan(waits: Bool = false) throws -> DaemonPlan {
-        var configuration = try readConfiguration(waits: waits)
+        let (read, readsFile) = try readConfiguration(waits: waits)
+        var configuration = read
         if let downloadDirectory {
             configuration.downloads.directory = ProcessEnvironment.absolute(downloadDirectory)
             configuration.places.removeAll { $0.use == .downloadDirectory }
@@ -39,7 +40,7 @@ struct DaemonPlanner: Sendable {
             readsCredentials: readsCredentials)
         return DaemonPlan(
             configuration: configuration, hostAccess: try hosts.access(), hostTrust: try hosts.trust(),
-            stateDirectory: state,
+            configurationFile: file, readsFile: readsFile, stateDirectory: state,
             downloadDirectory: environment.downloadDirectory(stateDirectory: state),
             inheritedSockets: inheritedSockets, socket: socket,
             access: access,
@@ -47,33 +48,48 @@ struct DaemonPlanner: Sendable {
             uid: environment.uid, unit: environment.unit,
             proxyExemptions: configuration.network.proxyExemptions ?? environment.proxyExemptions,
             layout: environment.isSystem ? .perUser : .shared,
-            protectedDirectories: protectedDirectories(state, socket: socket))
+            allowsEveryDirectory: isFree(configuration),
+            protectedDirectories: protectedDirectories(state, socket: socket, configuration))
     }
 
-    private func protectedDirectories(_ state: String, socket: String?) -> [String] {
-        let file = configurationFile.map(ProcessEnvironment.absolute) ?? environment.configurationFile
-        return [state] + environment.ownDirectories + [file, socket].compactMap { $0.map(Self.directory) }
+    private func isFree(_ configuration: Configuration) -> Bool {
+        !environment.isSystem && configuration.downloads.roots == nil
+    }
+
+    private func protectedDirectories(_ state: String, socket: String?, _ configuration: Configuration) -> [String] {
+        var (file, socket, watched) = (Optional(file), socket, [String]())
+        if isFree(configuration) {
+            // In other than the usual places, these may be in the user's home directory.
+            if !usesDefaultFile { file = nil }
+            if socket != environment.socket { socket = nil }
+            // Files that servers name must not be taken for lists of tasks.
+            watched = configuration.watch.map(\.directory)
+        }
+        return watched + [state] + environment.ownDirectories + [file, socket].compactMap { $0.map(Self.directory) }
     }
 
     private static func directory(of path: String) -> String {
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? "/"
     }
 
-    /// Whether the configuration file is the default one.
-    var usesDefaultFile: Bool {
-        configurationFile.map { ProcessEnvironment.absolute($0) == environment.configurationFile } ?? true
-    }
+    /// The path of the configuration file.
+    var file: String { configurationFile.map(ProcessEnvironment.absolute) ?? environment.configurationFile }
 
-    private func readConfiguration(waits: Bool) throws -> Configuration {
-        let path = configurationFile.map(ProcessEnvironment.absolute) ?? environment.configurationFile
+    /// Whether the configuration file is the default one.
+    var usesDefaultFile: Bool { file == environment.configurationFile }
+
+    /// Returns the configuration, and whether it comes from a file.
+    private func readConfiguration(waits: Bool) throws -> (Configuration, Bool) {
+        let path = file
         if configurationFile == nil, TextFile.isMissing(path) {
             guard environment.instance == nil || !environment.isSystem else { throw MissingInstanceFile(path: path) }
-            return Configuration()
+            return (Configuration(), false)
         }
-        return try Configuration(
+        let configuration = try Configuration(
             parsing: FileText.decode(try TextFile.read(path, waits: waits && configurationFile != nil), file: path),
             file: path,
             readFile: BatchRun.read)
+        return (configuration, true)
     }
 }
 

@@ -59,6 +59,9 @@ struct Dld: AsyncParsableCommand {
     @Flag(help: "Check the configuration, then exit.")
     var checkConfig = false
 
+    @Flag(help: "Print the configuration file, the state directory, the socket and the download directory, then exit.")
+    var showPaths = false
+
     @Option(help: ArgumentHelp("Apply this queue file.", valueName: "file"))
     var queue: String?
 
@@ -113,17 +116,19 @@ struct Dld: AsyncParsableCommand {
         cdescriptors_keep()
         SchedulingPolicy.becomeBatch()
 
-        if !checkConfig { ReceivingProcess.start() }
-        defer { if !checkConfig { ReceivingProcess.stop() } }
+        let isCheck = checkConfig || showPaths
+        if !isCheck { ReceivingProcess.start() }
+        defer { if !isCheck { ReceivingProcess.stop() } }
 
-        let inherited = checkConfig ? ServiceManager.Inherited() : ServiceManager.inherited()
+        let inherited = isCheck ? ServiceManager.Inherited() : ServiceManager.inherited()
         let planner = DaemonPlanner(
             environment: environment, configurationFile: config, socket: socket, stateDirectory: stateDirectory,
             downloadDirectory: downloadDirectory, logLevel: logLevel.flatMap(Logger.Level.init(rawValue:)),
             inheritedSockets: inherited.sockets)
-        if checkConfig {
+        if isCheck {
             do throws(StartupFailure) {
-                try ConfigurationCheck(planner: planner).run()
+                if checkConfig { for check in ConfigurationCheck.all(planner) { try check.run() } }
+                if showPaths { try ConfigurationCheck(planner: planner).showPaths() }
             } catch {
                 Self.report(error)
                 throw error.exit

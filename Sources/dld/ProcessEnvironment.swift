@@ -1,3 +1,4 @@
+import ControlProtocol
 import Glibc
 import TaskFiles
 import TaskModel
@@ -8,6 +9,13 @@ struct ProcessEnvironment {
     let uid: UInt32
     /// The instance of the daemon; `nil` for the one without a name.
     var instance: InstanceName?
+    /// The places of the user's own daemon.
+    private let own: OwnPlaces
+
+    init(variables: [String: String], uid: UInt32, instance: InstanceName? = nil) {
+        (self.variables, self.uid, self.instance) = (variables, uid, instance)
+        own = OwnPlaces(environment: variables, uid: uid)
+    }
 
     static var current: ProcessEnvironment { current(nil) }
 
@@ -31,10 +39,16 @@ struct ProcessEnvironment {
         ] { _ = unsetenv(name) }  // fails only for a name with "="
     }
 
-    /// Whether this is the system's daemon, as opposed to a user's own.
-    var isSystem: Bool {
-        if let directory = variables["STATE_DIRECTORY"] { return directory.hasPrefix("/var/") }
-        return uid == 0
+    /// Whether this is the system's service, as opposed to a user's own daemon. The daemon that root runs in a shell is
+    /// root's own.
+    var isSystem: Bool { variables["STATE_DIRECTORY"]?.hasPrefix("/var/") ?? false }
+
+    /// The environment of the system's service on this machine, as its units define it.
+    var ofService: ProcessEnvironment {
+        let service = variables.merging([
+            "STATE_DIRECTORY": "/var/lib/\(directory)", "RUNTIME_DIRECTORY": "/run/\(directory)",
+        ]) { $1 }
+        return ProcessEnvironment(variables: service, uid: uid, instance: instance)
     }
 
     /// The servers that the user of a user's own daemon wants to reach without a proxy (`NO_PROXY`). The spelling in
@@ -44,24 +58,11 @@ struct ProcessEnvironment {
         return ProxyExemption.list(ofVariable: text)
     }
 
-    /// The socket of the system's service.
-    static let systemSocket = "/run/dld/dld.sock"
-
     /// The unit of the system's service.
     var serviceUnit: String { instance.map { "dld@\($0).service" } ?? "dld.service" }
 
-    /// Whether root runs the daemon in a shell on a machine whose service is installed. Its queue is then not the
-    /// service's.
-    var isRootBesideService: Bool {
-        guard uid == 0, variables["STATE_DIRECTORY"] == nil else { return false }
-        return ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"]
-            .contains { TextFile.exists("\($0)/systemd/system/dld.service") }
-    }
-
     /// The name of the directories for the state and the socket.
     var directory: String { instance?.directory ?? "dld" }
-
-    private var home: String { variables["HOME"] ?? "/" }
 
     /// Returns the first directory of a variable. systemd separates several directories by colons.
     private func first(_ name: String) -> String? {
@@ -71,7 +72,7 @@ struct ProcessEnvironment {
     var configurationFile: String {
         let name = instance?.configurationFile ?? "dld.yaml"
         if isSystem { return "/etc/dld/" + name }
-        return (variables["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/" + name
+        return own.configurations + "/dld/" + name
     }
 
     /// The directory of the credentials that systemd passes (systemd.exec(5), `LoadCredential=`).
@@ -79,23 +80,18 @@ struct ProcessEnvironment {
 
     /// The directory of the credentials of a user's own daemon; `nil` for the system's.
     var userCredentials: String? {
-        isSystem ? nil : (variables["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/credentials"
+        isSystem ? nil : own.configurations + "/dld/credentials"
     }
 
     var stateDirectory: String {
-        first("STATE_DIRECTORY") ?? (variables["XDG_STATE_HOME"] ?? home + "/.local/state") + "/" + directory
+        first("STATE_DIRECTORY") ?? own.states + "/" + directory
     }
 
-    /// The path of the control socket; `nil` if no variable defines a location.
-    var socket: String? {
-        if let directory = first("RUNTIME_DIRECTORY") { return directory + "/dld.sock" }
-        // Root's own daemon is not the system's, if the two can be distinguished.
-        if uid != 0 || variables["STATE_DIRECTORY"] == nil, let directory = variables["XDG_RUNTIME_DIR"],
-            directory.hasPrefix("/")
-        {
-            return directory + "/\(self.directory)/dld.sock"
-        }
-        return isSystem ? "/run/\(self.directory)/dld.sock" : nil
+    /// The path of the control socket.
+    var socket: String {
+        if let runtime = first("RUNTIME_DIRECTORY") { return runtime + "/dld.sock" }
+        if isSystem { return "/run/\(directory)/dld.sock" }
+        return own.sockets(directory).first ?? stateDirectory + "/dld.sock"
     }
 
     /// The system directories that hold the daemon's own files: the socket, the configuration, and units that would be
@@ -111,7 +107,7 @@ struct ProcessEnvironment {
 
     func downloadDirectory(stateDirectory: String) -> String {
         if isSystem { return stateDirectory + "/downloads" }
-        return variables["XDG_DOWNLOAD_DIR"] ?? home + "/Downloads"
+        return variables["XDG_DOWNLOAD_DIR"] ?? (own.home == "/" ? "" : own.home) + "/Downloads"
     }
 
     /// The systemd unit whose service this process is (systemd.exec(5), `INVOCATION_ID`); `nil` outside of one.

@@ -101,6 +101,9 @@ actor Reloader {
         return .success(notes + (await applyQueueFiles()))
     }
 
+    /// The configuration file in force; `nil` if the defaults apply.
+    var configurationFile: String? { plan.readsFile ? plan.configurationFile : nil }
+
     /// Returns the daemon's current problems, a line for each.
     func problems() async -> [String] {
         let now = ContinuousClock.now

@@ -58,17 +58,6 @@ struct Startup: Sendable {
     /// - Parameter waits: as for ``TextFile/read(_:limit:waits:)``.
     func prepare(waits: Bool) throws(StartupFailure) -> Prepared {
         let plan = try Self.failing(StartupFailure.Exit.configuration) { try planner.plan(waits: waits) }
-        guard plan.socket != nil || !plan.inheritedSockets.isEmpty else {
-            throw StartupFailure(
-                "the control socket has no path: set XDG_RUNTIME_DIR, or give --socket PATH",
-                exit: StartupFailure.Exit.configuration)
-        }
-        guard plan.socket != ProcessEnvironment.systemSocket || !planner.environment.isRootBesideService else {
-            throw StartupFailure(
-                "\(ProcessEnvironment.systemSocket) belongs to the system's service, which has its own queue: start it "
-                    + "with `systemctl start dld`, or give --socket PATH and --state-directory DIR for another queue",
-                exit: StartupFailure.Exit.configuration)
-        }
         let batch = try queueFile.map { path throws(StartupFailure) in
             let exit = exitsWhenDone ? StartupFailure.Exit.failure : StartupFailure.Exit.configuration
             return try Self.failing(exit) {

@@ -62,6 +62,60 @@ struct PlaceTests {
         daemon.expectTidy()
     }
 
+    @Test("a user's own daemon puts files where the caller is, and wherever else its user may write")
+    func whereTheCallerIs() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
+        let daemon = try DaemonProcess(configuration: "watch: [{directory: @DIR@/drop}]\n")
+        let base = daemon.directory.path
+        try daemon.directory.makeDirectory("drop")
+        try daemon.directory.makeDirectory("far")
+        try #require(symlink(base + "/far", base + "/link") == 0)
+        try await daemon.start()
+        let places = [
+            (".", base), (base + "/.hidden", base + "/.hidden"), ("./deep/er", base + "/deep/er"),
+            ("./link", base + "/far"), (base + "/link/x", base + "/far/x"),
+        ]
+        for (directory, place) in places {
+            let added = try await daemon.dlctl("add", "--wait", "-d", directory, server.url("/a"))
+            let shown = try await daemon.dlctl("show", String(added.output.dropLast()))
+            #expect(added.succeeded && access(place + "/a", F_OK) == 0, "\(directory) \(shown.output)")
+        }
+        for kept in ["state", "drop", "state/sub"] {
+            let refused = try await daemon.dlctl("add", "-d", "./" + kept, server.url("/a"))
+            #expect(refused.status == .exited(64), "\(refused)")
+            #expect(refused.error.contains("is in a directory of the daemon itself"), "\(refused)")
+        }
+        try daemon.configure("downloads: {roots: [@DIR@/downloads]}\n")
+        #expect(try await daemon.dlctl("reload").succeeded)
+        let refused = try await daemon.dlctl("add", "-d", ".", server.url("/a"))
+        #expect(refused.status == .exited(64) && refused.error.contains("see downloads.roots"), "\(refused)")
+    }
+
+    @Test("the places of a user's own daemon follow one rule, and the start, the check and the status name them")
+    func shownPaths() async throws {
+        let directory = try TemporaryDirectory()
+        let home = try directory.makeDirectory("home")
+        let environment: [String: String?] = [
+            "HOME": home, "XDG_RUNTIME_DIR": nil, "XDG_STATE_HOME": nil, "XDG_CONFIG_HOME": nil, "DLD_SOCKET": nil,
+            "STATE_DIRECTORY": nil, "RUNTIME_DIRECTORY": nil, "XDG_DOWNLOAD_DIR": nil,
+        ]
+        func dld(_ option: String) async throws -> Outcome {
+            try await run([DaemonProcess.program("dld"), option], environment: environment, directory: home)
+        }
+        let bare = try await dld("--show-paths")
+        let none = "configuration  \(home)/.config/dld/dld.yaml (does not exist; the defaults apply)"
+        #expect(bare.output.contains(none), "\(bare)")
+        try directory.makeDirectory("home/.config/dld")
+        try directory.write("downloads: {directory: \(home)/D}\n", to: "home/.config/dld/dld.yaml")
+        let shown = try await dld("--show-paths")
+        #expect(shown.output.contains("configuration  \(home)/.config/dld/dld.yaml\n"), "\(shown)")
+        #expect(shown.output.contains("state          \(home)/.local/state/dld\n"), "\(shown)")
+        #expect(shown.output.contains("/dld/dld.sock\n") && shown.output.contains("downloads      \(home)/D\n"))
+        try directory.write("downloads: {directory: nowhere}\n", to: "home/.config/dld/dld.yaml")
+        let check = try await dld("--check-config")
+        #expect(check.status == .exited(78) && check.error.contains("\(home)/.config/dld/dld.yaml:1:24:"), "\(check)")
+    }
+
     @Test("a task whose root the configuration no longer names waits, and goes on once it does")
     func unnamed() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")]])

@@ -190,7 +190,7 @@ package func run(
     _ arguments: [String], environment: [String: String?] = [:], directory: String? = nil, input: String = "",
     within limit: Duration = .seconds(60)
 ) async throws -> Outcome {
-    let child = try ChildProcess(arguments, environment: environment, input: input)
+    let child = try ChildProcess(arguments, environment: environment, directory: directory, input: input)
     let status = try await child.wait(within: limit)
     return Outcome(status: status, output: child.standardOutput, error: child.standardError)
 }

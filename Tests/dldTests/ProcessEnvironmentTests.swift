@@ -33,7 +33,8 @@ struct ProcessEnvironmentTests {
         let bare = ProcessEnvironment(variables: ["HOME": "/home/u"], uid: 7)
         #expect(bare.configurationFile == "/home/u/.config/dld/dld.yaml")
         #expect(bare.stateDirectory == "/home/u/.local/state/dld")
-        #expect(bare.socket == nil && bare.downloadDirectory(stateDirectory: "/s") == "/home/u/Downloads")
+        #expect(bare.socket == "/home/u/.local/state/dld/dld.sock")
+        #expect(bare.downloadDirectory(stateDirectory: "/s") == "/home/u/Downloads")
     }
 
     @Test("the daemon's own directories include those that systemd names, and the system's for a system service")
@@ -69,13 +70,18 @@ struct ProcessEnvironmentTests {
         let system = ProcessEnvironment(variables: service, uid: 100, instance: instance)
         #expect(system.configurationFile == "/etc/dld/work.yaml" && system.stateDirectory == "/var/lib/dld-work")
         #expect(system.socket == "/run/dld-work/dld.sock" && system.serviceUnit == "dld@work.service")
-        #expect(ProcessEnvironment(variables: [:], uid: 0, instance: instance).socket == "/run/dld-work/dld.sock")
+        #expect(user.ofService.configurationFile == "/etc/dld/work.yaml")
+        #expect(user.ofService.socket == "/run/dld-work/dld.sock")
     }
 
-    @Test("root's own daemon beside a service has its socket in root's runtime directory")
+    @Test("root's own daemon has root's own places, by the rule of every user")
     func root() {
-        let own = ProcessEnvironment(variables: ["XDG_RUNTIME_DIR": "/run/user/0"], uid: 0)
+        let own = ProcessEnvironment(variables: ["XDG_RUNTIME_DIR": "/run/user/0", "HOME": "/root"], uid: 0)
+        #expect(!own.isSystem)
         #expect(own.socket == "/run/user/0/dld/dld.sock")
-        #expect(ProcessEnvironment(variables: [:], uid: 0).socket == ProcessEnvironment.systemSocket)
+        #expect(own.configurationFile == "/root/.config/dld/dld.yaml")
+        #expect(own.stateDirectory == "/root/.local/state/dld")
+        #expect(own.downloadDirectory(stateDirectory: "/s") == "/root/Downloads")
+        #expect(own.ofService.isSystem && own.ofService.configurationFile == "/etc/dld/dld.yaml")
     }
 }

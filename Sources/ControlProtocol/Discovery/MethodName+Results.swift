@@ -66,6 +66,8 @@ extension MethodName {
         ParameterField("uptime", .count, "the milliseconds since the start"),
         ParameterField("socket", .text, "the path of the socket, or \(DaemonStatus.inheritedSocket)"),
         ParameterField("stateDirectory", .text, "the directory of the database"),
+        ParameterField(
+            "configurationFile", JSONSchema.text.orNull, "the configuration file in force; null for the defaults"),
         ParameterField("downloadDirectory", .text, "the directory of downloads that name no other"),
         ParameterField("libcurl", .text, "the version of libcurl"),
         ParameterField("tasks", counts(isComplete: true), "the caller's tasks by state"),
@@ -129,6 +131,7 @@ extension MethodName {
     static let exampleStatus: RPCValue = [
         "version": .string(ProductVersion.version), "pid": 2987, "uptime": 2188,
         "socket": "/run/user/1000/dld/dld.sock", "stateDirectory": "/home/u/.local/state/dld",
+        "configurationFile": "/home/u/.config/dld/dld.yaml",
         "downloadDirectory": "/home/u/Downloads", "libcurl": "libcurl/7.88.1",
         "tasks": [
             "queued": 0, "active": 1, "waiting": 0, "paused": 0, "completed": 3, "failed": 0, "cancelled": 0,

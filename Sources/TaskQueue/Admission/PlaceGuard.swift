@@ -89,7 +89,9 @@ extension DownloadPlace {
     /// Returns the reason why nothing can be downloaded to the place; `nil` where there is none.
     func problem(_ inspector: PlaceInspector) -> PlaceProblem? {
         // Missing directories beneath a root are created. A missing root is created only where it is the daemon's own.
-        if !makesRoot, let problem = inspector.problem(with: root, for: .downloads(makes: false)) { return problem }
+        if !makesRoot, !followsLinks, let problem = inspector.problem(with: root, for: .downloads(makes: false)) {
+            return problem
+        }
         return inspector.problem(with: path, for: .downloads(makes: true))
     }
 }

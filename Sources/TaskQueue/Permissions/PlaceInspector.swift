@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 package import TaskModel
 import Transfer
@@ -81,8 +82,27 @@ package struct PlaceInspector: Sendable, Equatable {
             let kind = use == .certificates ? "a file" : "a directory"
             return PlaceProblem(systemError: ENOTDIR, description: "\(path) is not \(kind)")
         }
-        guard faccessat(AT_FDCWD, path, use.access, AT_EACCESS) != 0 else { return nil }
+        guard faccessat(AT_FDCWD, path, use.access, AT_EACCESS) != 0 else {
+            guard !use.isOfReading, Self.isOfKernel(path) else { return nil }
+            let text = "\(path) is in a file system of the kernel, which holds no files; choose another directory"
+            return PlaceProblem(systemError: ENOENT, description: text)
+        }
         return problem(accessing: path, errno, use)
+    }
+
+    /// Whether a path is in a file system in which root too can make neither files nor directories, although its
+    /// permissions allow it.
+    private static func isOfKernel(_ path: String) -> Bool {
+        let descriptor = linux_openat_name(AT_FDCWD, path + "/.")
+        guard descriptor >= 0 else { return false }
+        defer { _ = close(descriptor) }  // nothing was written
+        // proc, sysfs, cgroup, cgroup2, debugfs, tracefs, devpts, securityfs, selinuxfs, configfs, bpf, pstore, efivarfs
+        // (statfs(2), linux/magic.h).
+        let numbers = [
+            0x9FA0, 0x6265_6572, 0x0027_E0EB, 0x6367_7270, 0x6462_6720, 0x7472_6163, 0x1CD1, 0x7363_6673, 0xF97C_FF8C,
+            0x6265_6570, 0xCAFE_4A11, 0x6165_676C, 0xDE5E_81E4,
+        ]
+        return numbers.contains(linux_file_system_type(descriptor))
     }
 
     /// Checks the nearest existing ancestor of a missing directory, in which the directory would be created.

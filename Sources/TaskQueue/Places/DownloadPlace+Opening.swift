@@ -58,6 +58,7 @@ extension DownloadPlace {
 
     private func existing(_ subdirectory: String) throws(TransferError) -> Directory? {
         do throws(TransferError) {
+            if followsLinks { return try Directory.open(root: root + subdirectory) }
             return try Directory.open(existing: root, subdirectory: subdirectory)
         } catch {
             if error.systemError == ENOENT || error.systemError == ENOTDIR { return nil }
@@ -83,7 +84,8 @@ extension DownloadPlace {
 
     /// Whether a symbolic link is on the way from the root to the directory. None is followed there.
     var hasLink: Bool {
-        guard !subdirectory.isEmpty, let (found, missing) = try? nearest(), let name = missing.first else {
+        guard !followsLinks, !subdirectory.isEmpty, let (found, missing) = try? nearest(), let name = missing.first
+        else {
             return false
         }
         var information = stat()

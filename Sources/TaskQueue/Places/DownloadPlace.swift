@@ -12,6 +12,8 @@ struct DownloadPlace: Hashable {
     /// The private directory of the task's owner that is or contains this place; `nil` for a directory that is shared
     /// with other users.
     var own: OwnDirectory?
+    /// Whether symbolic links between the root and the directory are followed: the owner may use every directory.
+    var followsLinks = false
 
     /// A directory beneath the root that a single user uses.
     struct OwnDirectory: Hashable {
@@ -43,6 +45,10 @@ struct DownloadPlace: Hashable {
             return
         }
         let wanted = Self.components(directory)
+        if settings.allowsEveryDirectory, settings.isTrusted(owner) {
+            (root, subdirectory, makesRoot, followsLinks) = ("/", wanted.joined(separator: "/"), false, true)
+            return
+        }
         let match =
             ([home] + settings.downloadRoots)
             .map { Self.components($0) }

@@ -9,6 +9,9 @@ package struct QueueSettings: Sendable {
     package var downloadDirectory: String
     /// The absolute paths beneath which a task may name an absolute directory.
     package var downloadRoots: [String]
+    /// Whether a task of the daemon's own user may name any directory that this user can write to: the rule of a user's own
+    /// daemon without ``downloadRoots`` in its configuration.
+    package var allowsEveryDirectory = false
     /// The absolute paths beneath which users other than the daemon's own may upload files.
     package var uploadRoots: [String]
     /// The layout of relative directories.

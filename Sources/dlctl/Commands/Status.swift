@@ -50,6 +50,7 @@ struct Status: DaemonCommand {
             ($0 == 0 ? "on hold" : "", $1)
         }
         facts += [
+            ("config", status.configurationFile ?? "none; the defaults apply"),
             ("downloads", status.downloadDirectory),
             ("state", status.stateDirectory),
             ("socket", status.socket),

@@ -5,7 +5,7 @@ import TaskModel
 /// Advice for a daemon that does not answer: how to start the daemon of the socket that was tried, and where its log
 /// is.
 struct DaemonAdvice {
-    private let userSocket: String?
+    private let userSocket: String
     private let environment: [String: String]
     /// Whether systemd has a unit for the user's own daemon.
     private let hasUserUnit: Bool

@@ -15,6 +15,22 @@ enum FilePath {
         return (base.hasSuffix("/") ? base : base + "/") + path
     }
 
+    /// Returns a directory for downloads as the daemon takes it. A path that begins with a period is beneath the current
+    /// directory of this process; another relative one stays, since it is beneath the daemon's directory for downloads.
+    static func directory(_ path: String) -> String {
+        guard path.hasPrefix(".") else { return path }
+        let whole = absolute(path)
+        if let real = realpath(whole, nil) {
+            defer { free(real) }
+            return String(cString: real)
+        }
+        var components: [Substring] = []
+        for component in whole.split(separator: "/") where component != "." {
+            if component == ".." { _ = components.popLast() } else { components.append(component) }
+        }
+        return "/" + components.joined(separator: "/")
+    }
+
     /// Returns the path with its directory resolved by realpath(3) and its last component unchanged.
     ///
     /// - Returns: `nil` with `errno` set if the directory does not exist or cannot be resolved.

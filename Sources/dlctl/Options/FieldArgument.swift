@@ -173,6 +173,7 @@ enum FieldArgument {
         case (.url(let path), .text(let option)): values[keyPath: path] = option.wrappedValue ?? ""
         case (.text(let path, _), .text(let option)), (.file(let path), .text(let option)):
             values[keyPath: path] = option.wrappedValue
+            if field.name == "directory" { values[keyPath: path] = option.wrappedValue.map(FilePath.directory) }
         case (.contents(let path, let contents), .text(let option)):
             guard let file = option.wrappedValue else { return }
             values[keyPath: path] = contents.value(try input.readText(file, for: name, limit: contents.limit))

@@ -27,6 +27,17 @@ struct PlaceInspectorTests {
         #expect(inspector.problem(with: path, for: .downloads(makes: true)) == nil)
     }
 
+    @Test("a file system of the kernel takes no files, whatever its permissions say", arguments: ["/proc", "/sys"])
+    func kernel(path: String) throws {
+        let directory = try TemporaryDirectory()
+        try #require(symlink(path, directory.file("link")) == 0)
+        for place in [path, path + "/x", directory.file("link")] where getuid() == 0 {
+            let problem = inspector.problem(with: place, for: .downloads(makes: true))
+            #expect(problem?.description.contains("is in a file system of the kernel") == true, "\(place)")
+            #expect(problem?.code == .pathNotAllowed)
+        }
+    }
+
     @Test("a path in a service's private /tmp is refused, and one that is bound there is not")
     func privateTemporary() {
         let mounts = """

@@ -37,6 +37,20 @@ struct DownloadPlaceTests {
         }
     }
 
+    @Test("a user's own daemon takes every directory of that user, and of nobody else")
+    func everyDirectory() throws {
+        var settings = Self.settings(roots: ["/home/me/dl"])
+        settings.allowsEveryDirectory = true
+        for directory in ["/", "/etc/x", "/home/me/.cache/a", "/home/me/dl/b"] {
+            let place = try DownloadPlace(directory: directory, owner: 1, settings: settings)
+            #expect(place.root == "/" && place.followsLinks && !place.makesRoot)
+            #expect(place.path == directory)
+        }
+        #expect(throws: FieldError.self) { try DownloadPlace(directory: "/etc/x", owner: 2, settings: settings) }
+        #expect(throws: FieldError.self) { try DownloadPlace(directory: ".hidden", owner: 1, settings: settings) }
+        #expect(try DownloadPlace(directory: "isos", owner: 1, settings: settings).path == "/home/me/dl/isos")
+    }
+
     @Test("a root may be everything, or end with a slash")
     func slashes() throws {
         let everything = try DownloadPlace(directory: "/etc/x", owner: 1, settings: Self.settings(roots: ["/"]))
