@@ -14,8 +14,8 @@ public import TaskModel
 public final class ControlClient {
     /// The path of the connected socket.
     public var path: String { channel.path }
-    /// The time-out of most calls in seconds. Calls that may touch every task of a large queue (such as `queue.commit`
-    /// and task actions) have no time-out of their own.
+    /// The time-out of calls in seconds. Calls that may touch every task of a large queue (such as `queue.commit` and task
+    /// actions) go on after it if the daemon answers on another connection, since it is only busy then.
     public var answerTimeout: Double = 60
     /// The latest time until which any call waits, in addition to its own time-out.
     public var deadline = Deadline.never
@@ -70,7 +70,7 @@ public final class ControlClient {
     ///   - method: the method.
     ///   - parameters: its parameters, as docs/protocol.md describes them.
     ///   - returning: the type of the result.
-    ///   - unlimited: whether only ``deadline`` limits the wait for the response.
+    ///   - unlimited: whether the wait goes on after ``answerTimeout`` for as long as the daemon answers other calls.
     public func call<Value: Decodable & Sendable>(
         _ method: MethodName, _ parameters: some Encodable & Sendable, returning: Value.Type = Value.self,
         unlimited: Bool = false
@@ -119,26 +119,48 @@ public final class ControlClient {
             throw .malformedAnswer("the request cannot be encoded as JSON")
         }
         guard line.count <= MessageLimits.lineLength else { throw .callTooLong(bytes: line.count) }
-        try channel.send(line, until: limit(isUnlimited: unlimited))
+        try channel.send(line, until: limit)
         return PendingCall(id: lastID, isUnlimited: unlimited)
     }
 
     func send(descriptors: [Int32]) throws(ClientError) {
-        try channel.send(descriptors: descriptors, until: limit(isUnlimited: false))
+        try channel.send(descriptors: descriptors, until: limit)
     }
 
-    /// Returns the deadline for a wait that starts now.
-    private func limit(isUnlimited: Bool) -> Deadline {
-        isUnlimited ? deadline : min(deadline, .after(seconds: answerTimeout))
+    /// The deadline for a wait that starts now.
+    private var limit: Deadline { min(deadline, .after(seconds: answerTimeout)) }
+
+    /// The share of the time-out after which a call without one of its own looks whether the daemon answers others.
+    private static let shareBeforeProbe = 0.75
+
+    /// Whether the daemon answers on a connection of its own, although a call takes long.
+    private var isDaemonAlive: Bool {
+        guard let other = try? ControlClient(path: path) else { return false }
+        other.answerTimeout = answerTimeout * (1 - Self.shareBeforeProbe)
+        do throws(ClientError) {
+            _ = try other.status()
+            return true
+        } catch {
+            if case .rpc = error { return true }
+            return false
+        }
     }
 
     /// Waits for a call's response; responses to earlier calls that were never read are skipped.
     func answer<Value: Decodable & Sendable>(
         to call: PendingCall, as type: Value.Type = Value.self
     ) throws(ClientError) -> Value {
-        let limit = limit(isUnlimited: call.isUnlimited)
+        // With the probe, a daemon that answers nothing is noticed after the time-out.
+        var limit = call.isUnlimited ? min(deadline, .after(seconds: answerTimeout * Self.shareBeforeProbe)) : limit
         while true {
-            switch try next(Value.self, until: limit) {
+            let message: IncomingMessage<Value>
+            do throws(ClientError) {
+                message = try next(Value.self, until: limit)
+            } catch .timedOut where call.isUnlimited && !deadline.isOver && isDaemonAlive {
+                limit = self.limit
+                continue
+            }
+            switch message {
             case .event(let event): pendingEvents.append(event)
             case .unknown: continue
             case .answer(.number(call.id), let outcome), .answer(.null, let outcome):

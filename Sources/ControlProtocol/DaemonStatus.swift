@@ -149,7 +149,8 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
         lastEvent: Int64, internalFaults: Int = 0, schedulePause: SchedulePause? = nil, waiting: Waiting? = nil,
         storage: Storage? = nil, problems: [String]? = nil, webhooks: [Webhook]? = nil,
-        configurationFile: String? = nil, limits: Limits? = nil, disks: [Disk]? = nil, hosts: [HeldHost]? = nil, metrics: Metrics? = nil
+        configurationFile: String? = nil, limits: Limits? = nil, disks: [Disk]? = nil, hosts: [HeldHost]? = nil,
+        metrics: Metrics? = nil
     ) {
         self.version = version
         self.pid = pid

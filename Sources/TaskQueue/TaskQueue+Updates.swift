@@ -59,6 +59,9 @@ extension TaskQueue {
         part ids: [TaskID], by changes: TaskChanges, for caller: Caller
     ) async throws(QueueError) -> [TaskID: UpdateOutcome] {
         let (store, settings, logger, now) = (store, settings, logger, clock.now())
+        if let id = changes.afterTask?.value, ((try? store.record(id, owner: caller.scope)) ?? nil) == nil {
+            throw .field(FieldError(field: "changes.afterTask", code: .unknownTask, message: "there is no task \(id)"))
+        }
         let validate: TaskStore.Validation = { (asked, before, owner) throws(FieldError) in
             var admission = Admission(settings: settings, caller: caller, now: now)
             return try admission.readmit(asked, after: before, names: changes.isOfPath, owner: owner)
@@ -100,7 +103,7 @@ extension TaskQueue {
             result = await scheduler.withStopped(
                 changing, order: .release, owner: caller.scope, restartsAtOnce: true
             ) { [self] _ in
-                guard changes.isOfPath || changes.checksum != nil else { return await write(changing) }
+                guard changes.isOfPath || changes.isOfDigest else { return await write(changing) }
                 return await updateFiles(of: changing, by: changes, for: caller, write)
             }
         }

@@ -77,6 +77,30 @@ import Testing
         #expect(try client.beginQueue(batch: nil) == 2)
     }
 
+    @Test("a call that may take long ends at the time-out as well, if the daemon answers nothing else either")
+    func mute() throws {
+        let daemon = try ScriptedDaemon { _ in .lines([]) }
+        let client = try ControlClient(path: daemon.path)
+        client.answerTimeout = 0.2
+        #expect(throws: ClientError.timedOut) { try client.add([TaskSpecification(url: "http://a/1")]) }
+        #expect(daemon.received.count == 2)
+    }
+
+    @Test("a call that may take long goes on after the time-out while the daemon answers others, until the deadline")
+    func busy() throws {
+        let daemon = try ScriptedDaemon { line in
+            let isProbe = line.contains("daemon.status")
+            if !isProbe { usleep(500_000) }
+            let error = #""error":{"code":-32603,"message":"busy"}"#
+            return .lines([isProbe ? #"{"jsonrpc":"2.0","id":1,\#(error)}"# : answer(line, #"{"ids":[7]}"#)])
+        }
+        let client = try ControlClient(path: daemon.path)
+        client.answerTimeout = 0.1
+        #expect(try client.add([TaskSpecification(url: "http://a/1")]) == [TaskID(7)])
+        client.deadline = .after(seconds: 0.1)
+        #expect(throws: ClientError.timedOut) { try client.add([TaskSpecification(url: "http://a/1")]) }
+    }
+
     @Test("a connection that ends in the middle of an answer is lost")
     func connectionLost() throws {
         let daemon = try ScriptedDaemon { _ in .fragment(#"{"jsonrpc":"2.0","#) }

@@ -37,17 +37,20 @@ final class ScriptedDaemon: Sendable {
         guard bound == 0, listen(listener, 8) == 0 else { throw SystemError("listen") }
         try startThread { [weak self] in
             while true {
+                let daemon = self
                 let connection = accept(listener, nil, nil)
                 guard connection >= 0 else {
                     if errno == EINTR { continue }
                     close(listener)
                     return
                 }
-                Self.serve(connection) { line in
-                    self?.lines.withLock { $0.append(line) }
-                    return script(line)
+                try? startThread { [weak daemon] in
+                    Self.serve(connection) { line in
+                        daemon?.lines.withLock { $0.append(line) }
+                        return script(line)
+                    }
+                    close(connection)
                 }
-                close(connection)
             }
         }
     }

@@ -8,7 +8,7 @@ import Testing
 struct BadInputTests {
     @Test("A7: a URL, a name or a header that cannot be taken is refused with a message, and nothing is queued")
     func rejectedArguments() async throws {
-        let daemon = try await DaemonProcess.started()
+        let daemon = try await DaemonProcess.started(quickRetries + onlyDownloads)
         let good = "http://127.0.0.1:1/a"
         let cases: [[String]] = [
             [""], ["no url"], ["http://"], ["http://exa mple.org/"], ["http://h:99999/"], ["http://[::1/"],

@@ -48,7 +48,7 @@ struct ChangedPlaceTests {
     @Test("several tasks change in one call, which says how many, and complains about each that could not be")
     func several() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
-        let daemon = try await DaemonProcess.started()
+        let daemon = try await DaemonProcess.started(quickRetries + onlyDownloads)
         let done = try await daemon.add(server.url("/a"))
         #expect(try await daemon.settled(done).state == .completed)
         let added = try await daemon.dlctl(

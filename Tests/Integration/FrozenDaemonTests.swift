@@ -33,6 +33,34 @@ struct FrozenDaemonTests {
         daemon.expectTidy()
     }
 
+    /// A command of each kind, without waiting.
+    private static let commands = [
+        "status", "list", "show 1", "add http://127.0.0.1:1/x", "pause 1", "pause --all --yes", "resume 1", "cancel 1",
+        "retry failed", "remove 1", "set 1 --limit 5K", "move 1 --first", "limit --download 1M", "reload", "backup b",
+        "queue list", "queue apply - --batch b", "events", "rpc daemon.status", "shutdown",
+        "upload dld.yaml http://127.0.0.1:1/", "list completed", "wait 1", "wait --all",
+        "add --wait http://127.0.0.1:1/x", "watch 1",
+    ]
+
+    @Test("every command gives a daemon that does not answer up after --timeout, with 75 and what to do")
+    func mute() async throws {
+        let daemon = try await DaemonProcess.started()
+        _ = try await daemon.add("--paused", "http://127.0.0.1:1/a")
+        let pid = try #require(daemon.pid)
+        #expect(kill(pid, SIGSTOP) == 0)
+        for command in Self.commands {
+            let words = command.split(separator: " ").map(String.init)
+            let began = ContinuousClock.now
+            let outcome = try await daemon.dlctl(
+                ["--timeout", "300ms"] + words, input: "downloads: [http://127.0.0.1:1/b]\n", within: .seconds(20))
+            #expect(outcome.status == .exited(75) && outcome.output.isEmpty, "\(command): \(outcome)")
+            #expect(outcome.error.contains("--timeout") || outcome.error.contains("timeout expired"), "\(outcome)")
+            #expect(ContinuousClock.now - began < .seconds(10), "\(command)")
+        }
+        #expect(kill(pid, SIGCONT) == 0)
+        #expect(try await daemon.dlctl("status").succeeded)
+    }
+
     /// The source of a preloaded library that adds to the wall clock the number of seconds in the file named by
     /// `CLOCK_STEP`.
     private static let shim = """

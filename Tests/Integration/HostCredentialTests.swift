@@ -211,7 +211,7 @@ struct HostCredentialTests {
         #expect(!wrong.error.contains("c4nary"))
         #expect(unlink(credentials.file("token")) == 0)
         let missing = try await daemon.dlctl("reload")
-        #expect(missing.status == .exited(1) && missing.error.contains("LoadCredential=token:FILE"), "\(missing.error)")
+        #expect(missing.status == .exited(1) && missing.error.contains("credentials/token: cannot be"), "\(missing)")
         #expect(try await sent() == "Bearer two")
         // A user who is no administrator gets nothing without `owners`.
         #expect(try await get(server.url("/f"), as: ann, from: daemon).state == .completed)

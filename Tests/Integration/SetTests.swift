@@ -49,6 +49,47 @@ struct SetTests {
         daemon.expectTidy()
     }
 
+    @Test("what a task can be added with, it can be changed to, and back")
+    func everything() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 3_000))]])
+        let daemon = try await DaemonProcess.started()
+        let task = try await daemon.add("--paused", server.url("/a"))
+        let id = task.description
+        let first = try await daemon.add("--paused", server.url("/b")).description
+        try daemon.directory.write(
+            "127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tcookie-secret\n", to: "cookies")
+        try daemon.directory.write("machine 127.0.0.1 login me password p\n", to: "netrc")
+        let changes = [
+            ["--max-size", "1K"], ["--on-conflict", "fail"], ["--name-from", "url"], ["--user-agent", "agent/1"],
+            ["--referer", "http://r/"], ["--connect-timeout", "5s"], ["--stall-timeout", "1h30m"],
+            ["--checksum-url", "http://127.0.0.1:1/SUMS"], ["--cookies", "cookies"], ["--netrc", "netrc"],
+            ["--proxy", "http://127.0.0.1:1"], ["--after-task", first], ["--batch", "nightly"],
+        ]
+        for change in changes {
+            let changed = try await daemon.dlctl(["set", id] + change)
+            #expect(changed.succeeded, "\(change) \(changed)")
+        }
+        let shown = try await daemon.dlctl("show", id)
+        #expect(shown.output.contains("nightly") && !shown.output.contains("cookie-secret"), "\(shown)")
+        for wrong in [["--after-task", "99"], ["--max-size", "many"], ["--after-task", id], ["--on-conflict", "x"]] {
+            let refused = try await daemon.dlctl(["set", id] + wrong)
+            #expect(!refused.succeeded && !refused.error.isEmpty, "\(wrong) \(refused)")
+        }
+        #expect(try await daemon.dlctl("pause", id, "--batch", "nightly").status == .exited(64))
+        for change in changes where change[0] != "--max-size" {
+            #expect(try await daemon.dlctl("set", id, change[0], "none").succeeded, "\(change)")
+        }
+        #expect(try await daemon.dlctl("resume", id).succeeded)
+        #expect(try await daemon.settled(task).error?.code == .tooLarge)
+        let raised = try await daemon.dlctl("set", id, "--max-size", "none")
+        #expect(raised.succeeded, "\(raised)")
+        #expect(try await daemon.dlctl("retry", id).succeeded)
+        let done = try await daemon.settled(task)
+        #expect(done.state == .completed && done.batch == nil, "\(done)")
+        let request = try #require(server.requests(for: "/a").last)
+        #expect(request.header("user-agent")?.hasPrefix("dld/") == true && request.header("cookie") == nil)
+    }
+
     @Test(
         "F53: what lies at the fresh URL is another file, and none of the old one's bytes get into it",
         arguments: [("\"1\"", "\"2\""), (nil, nil), ("\"1\"", "\"1\""), (nil, "\"2\"")] as [(String?, String?)],

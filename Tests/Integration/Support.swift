@@ -13,6 +13,9 @@ let oneConnection = "limits: {connections-per-task: 1}\n"
 /// A configuration under which failures end quickly.
 let quickRetries = "retry: {attempts: 3, base-delay: 50ms, max-delay: 200ms}\n"
 
+/// A configuration that allows downloads in the daemon's own directory for them alone.
+let onlyDownloads = "downloads: {roots: [@DIR@/downloads]}\n"
+
 let mebibyte: Int64 = 1 << 20
 
 /// Returns a command that runs a daemon which resolves names from the hosts file only, whatever resolver this machine

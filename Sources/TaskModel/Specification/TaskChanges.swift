@@ -95,6 +95,17 @@ public struct TaskChanges: Sendable, Equatable {
         set { set("proxy", \.details.proxy, newValue) }
     }
 
+    /// The batch of the task. Resetting it takes the task out of its batch.
+    public var batch: Change<String>? {
+        get { get("batch", \.task.batch) }
+        set { set("batch", \.task.batch, newValue) }
+    }
+    /// The task to wait for.
+    public var afterTask: Change<TaskID>? {
+        get { get("afterTask", \.details.afterTask) }
+        set { set("afterTask", \.details.afterTask, newValue) }
+    }
+
     private func get<Value>(_ name: String, _ path: FieldPath<Value>) -> Change<Value>? {
         guard let field = TaskField.named(name), fields.contains(field) else { return nil }
         return resetFields.contains(field) ? .takeBack : .set(values[keyPath: path])
@@ -156,11 +167,21 @@ public struct TaskChanges: Sendable, Equatable {
     }
 
     /// Whether the changes alter the source of the file: its URL, its expected digest or its mirrors.
-    var isOfSource: Bool { url != nil || checksum != nil || mirrors?.value?.isEmpty == false }
+    var isOfSource: Bool { url != nil || isOfDigest || mirrors?.value?.isEmpty == false }
 
-    /// Whether the changes alter what the server receives about the client, or the way to it: headers, user name,
-    /// password or proxy.
-    var isOfAccess: Bool { headers != nil || user != nil || password != nil || proxy != nil }
+    /// Whether the changes alter the expected digest or the URL of a list with it.
+    public var isOfDigest: Bool { changesAny(of: ["checksum", "checksumURL"]) }
+
+    /// Whether the changes alter what the server receives about the client, how it is trusted, or the way to it.
+    var isOfAccess: Bool {
+        changesAny(of: [
+            "headers", "user", "password", "cookies", "netrc", "userAgent", "referer", "proxy", "caCertificates",
+        ])
+    }
+
+    private func changesAny(of names: [String]) -> Bool {
+        names.contains { name in TaskField.named(name).map { fields.contains($0) } ?? false }
+    }
 
     /// Whether a running transfer continues while the changes are made. It is either unaffected by them or applies them
     /// while it runs.
@@ -179,6 +200,7 @@ public struct TaskChanges: Sendable, Equatable {
         if startAt != nil { changed.details.startAtText = nil }
         if user == .takeBack { changed.details.password = nil }
         if checksum != nil { changed.details.checksumURL = nil }
+        if changesAny(of: ["checksumURL"]), checksum == nil { changed.details.checksum = nil }
         task.withMemory { values in
             for field in fields { field.operations.copy(values, &changed) }
         }

@@ -66,6 +66,7 @@ extension TaskField {
             "checksumURL", .text(\.details.checksumURL, "a URL"), word: "checksum-url", kinds: .downloads,
             secrecy: .urls, filling: .together(.digest), key: .ofAll,
             option: Option("The URL of a list with the digest, such as SHA256SUMS.", value: "url"),
+            change: Option("The URL of a list with the digest, in place of a digest; none removes it.", value: "url"),
             check: .checksumURL),
         TaskField(
             "size", .value(\.details.size, expected: "a whole number of bytes"), kinds: .downloads, filling: .never,
@@ -87,10 +88,12 @@ extension TaskField {
         TaskField(
             "maxSize", .size(\.details.maxSize), word: "max-size", kinds: .downloads(refusal: nil), key: .ofAll,
             option: Option("The maximum size of the file; a larger file fails: 500K, 2M, 1.5G.", value: "size"),
+            change: Option("The maximum size of the file; none removes it.", value: "size"),
             check: .maxSize),
         TaskField(
             "onConflict", .conflict(\.details.onConflict), word: "on-conflict", kinds: .downloads(refusal: nil),
             key: .ofAll, option: Option("What to do if the file name already exists."),
+            change: Option("What to do if the file name already exists; none returns to the configuration."),
             aria2: .composed(["allow-overwrite", "auto-file-renaming"])),
         TaskField(
             "nameFrom", .nameSource(\.details.nameFrom), word: "name-from", kinds: .downloads(refusal: nil),
@@ -99,10 +102,12 @@ extension TaskField {
                 """
                 Where the file's name comes from: the URL, the final URL after redirects, or the header \
                 Content-Disposition. By default it is the first of header and URL that says what kind of file it is.
-                """)),
+                """),
+            change: Option("Where the file's name comes from, as for dlctl add; or none.")),
         TaskField(
             "noMtime", .flag(\.details.noMtime), word: "no-mtime", kinds: .downloads(refusal: nil), key: .ofAll,
             option: Option("Keep the time of the download as the file's modification time."),
+            change: Option("Keep the time of the download as the file's modification time."),
             aria2: .composed(["remote-time"])),
         TaskField(
             "shared", .flag(\.details.shared), kinds: .downloads(refusal: nil), key: .ofAll,
@@ -180,6 +185,7 @@ extension TaskField {
             option: Option(
                 "Cookies in Netscape format, which dlctl passes to the daemon. Each goes to its servers only.",
                 value: "file"),
+            change: Option("Cookies in Netscape format, in place of earlier ones; none removes them.", value: "file"),
             check: .cookies),
         TaskField(
             "netrc", .contents(\.details.netrc, .netrc), secrecy: .value, key: .ofAll,
@@ -188,14 +194,17 @@ extension TaskField {
                 Logins by server in netrc format, which dlctl passes to the daemon. Each goes to its server only, also \
                 where redirects and mirrors lead.
                 """, value: "file"),
+            change: Option("Logins by server in netrc format, as for dlctl add; none removes them.", value: "file"),
             check: .netrc),
         TaskField(
             "userAgent", .text(\.details.userAgent), word: "user-agent", schemes: .http, key: .ofAll,
-            option: Option("The User-Agent header.", value: "text"), aria2: .option("user-agent"),
+            option: Option("The User-Agent header.", value: "text"),
+            change: Option("The User-Agent header; none removes it.", value: "text"), aria2: .option("user-agent"),
             check: .text(limit: TaskSpecification.Limit.headerLength)),
         TaskField(
             "referer", .text(\.details.referer, "a URL"), schemes: .http, secrecy: .urls, key: .ofAll,
-            option: Option("The Referer header.", value: "url"), aria2: .composed(["referer"]),
+            option: Option("The Referer header.", value: "url"),
+            change: Option("The Referer header; none removes it.", value: "url"), aria2: .composed(["referer"]),
             check: .text(limit: TaskSpecification.Limit.headerLength)),
         TaskField(
             "proxy", .text(\.details.proxy, "a URL such as http://proxy.example.org:3128"), secrecy: .value,
@@ -209,6 +218,7 @@ extension TaskField {
             option: Option(
                 "A PEM file of certificates to trust instead of the system's, which dlctl passes to the daemon.",
                 value: "file"),
+            change: Option("A PEM file of certificates to trust, as for dlctl add; none removes them.", value: "file"),
             check: .certificates),
         TaskField(
             "priority", .priority(\.task.priority), key: .ofAll,
@@ -230,12 +240,14 @@ extension TaskField {
             option: Option(
                 "The time for connecting to a server: 500ms, 30s, 10m. Without it the configuration applies.",
                 value: "time"),
+            change: Option("The time for connecting; none returns to the configuration.", value: "time"),
             check: .connectTimeout),
         TaskField(
             "stallTimeout", .span(\.details.stallTimeout), word: "stall-timeout", key: .ofAll,
             option: Option(
                 "The time without a byte after which an attempt ends: 30s, 10m. Without it the configuration applies.",
                 value: "time"),
+            change: Option("The time without a byte; none returns to the configuration.", value: "time"),
             check: .stallTimeout),
         TaskField(
             "startAt", .time(\.details.startAt, text: \.details.startAtText), word: "start-at",
@@ -251,10 +263,12 @@ extension TaskField {
             check: .startAtText),
         TaskField(
             "afterTask", .task(\.details.afterTask), word: "after-task", key: .ofAll,
-            option: Option("Start after this task has completed.", value: "id")),
+            option: Option("Start after this task has completed.", value: "id"),
+            change: Option("Start after this task has completed; none removes it.", value: "id")),
         TaskField(
             "batch", .text(\.task.batch, "a name"),
             option: Option("The name of the batch, a group of tasks.", value: "name"),
+            change: Option("The name of the batch to which the task moves; none takes it out.", value: "name"),
             check: .text(limit: TaskSpecification.Limit.nameLength, mayBeEmpty: false)),
         TaskField(
             "key", .text(\.task.key, "a name"), filling: .never, key: .ofOneEntry,

@@ -8,13 +8,24 @@ extension TaskLifecycle {
     ///   password.
     /// - An upload paused with `source-changed` continues after a change of its URL, and sends the source as it is
     ///   then.
-    /// - A start time delays a task that would otherwise start earlier.
+    /// - A start time delays a task that would otherwise start earlier, and so does another task to wait for. Without the
+    ///   latter a task that waits for one continues.
     /// - A task that a user paused stays paused.
     ///
+    /// - Parameter startAt: the task's start time after the changes.
     /// - Throws: ``IllegalTransition`` where the task is completed or cancelled.
-    public func updated(by changes: TaskChanges, now: Milliseconds) throws(IllegalTransition) -> TaskLifecycle {
+    public func updated(
+        by changes: TaskChanges, startAt: Milliseconds? = nil, now: Milliseconds
+    ) throws(IllegalTransition) -> TaskLifecycle {
         var lifecycle = self
         try lifecycle.apply(.update)
+        switch changes.afterTask {
+        case .set? where state == .queued || state == .active || state == .waiting:
+            return TaskLifecycle(follows: true)
+        case .takeBack? where state == .waiting && reason == .dependency:
+            return TaskLifecycle(startAt: startAt, now: now)
+        default: break
+        }
         let isFreed =
             switch (state, reason) {
             case (.failed, _), (.waiting, .retry), (.waiting, .network): changes.isOfSource

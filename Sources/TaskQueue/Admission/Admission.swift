@@ -115,6 +115,7 @@ struct Admission {
         var specification = asked
         let address = try Self.validate(specification)
         try checkSecrets(asked, before, address, owner: owner)
+        if asked.cookies != before.cookies, let cookies = asked.cookies { try check(cookies: cookies) }
         if asked.kind == .download, asked.directory != before.directory {
             try settleDirectory(&specification, owner: owner)
         }
@@ -144,15 +145,14 @@ struct Admission {
                 message: "cannot be changed for another user's task: it could lead the task to a host which gets a "
                     + "credential that the configuration gives to the task's owner and not to you")
         }
-        if keepsSecrets || hasKey || hasAccess, asked.proxy != before.proxy {
+        let ofOwners = [
+            ("proxy", asked.proxy != before.proxy), ("directory", asked.directory != before.directory),
+            ("caCertificates", asked.caCertificates != before.caCertificates),
+            ("checksumURL", asked.checksumURL != before.checksumURL),
+        ]
+        if keepsSecrets || hasKey || hasAccess, let field = ofOwners.first(where: \.1)?.0 {
             throw FieldError(
-                field: "proxy", code: .permissionDenied,
-                message: "cannot be changed for another user's task if its owner's header fields, cookies, password or "
-                    + "permissions are used to transfer the file")
-        }
-        if keepsSecrets || hasKey || hasAccess, asked.directory != before.directory {
-            throw FieldError(
-                field: "directory", code: .permissionDenied,
+                field: field, code: .permissionDenied,
                 message: "cannot be changed for another user's task if its owner's header fields, cookies, password or "
                     + "permissions are used to transfer the file")
         }
@@ -184,7 +184,8 @@ struct Admission {
         let changes: [(String, Bool)] = [
             ("url", asked.url != before.url), ("user", asked.user != before.user),
             ("password", asked.password != before.password), ("headers", asked.headers != before.headers),
-            ("proxy", asked.proxy != before.proxy),
+            ("proxy", asked.proxy != before.proxy), ("cookies", asked.cookies != before.cookies),
+            ("netrc", asked.netrc != before.netrc), ("caCertificates", asked.caCertificates != before.caCertificates),
         ]
         guard let field = changes.first(where: \.1)?.0 else { return }
         let permission = UploadPermission(settings: settings, user: caller.identity)
@@ -205,8 +206,12 @@ struct Admission {
         func refuse(_ field: String, _ message: String) -> FieldError {
             FieldError(field: field, code: .permissionDenied, message: message)
         }
-        if asked.output != before.output {
-            throw refuse("output", "of another user's task can be changed by its owner only")
+        let ofName = [
+            ("output", asked.output != before.output), ("onConflict", asked.onConflict != before.onConflict),
+            ("nameFrom", asked.nameFrom != before.nameFrom),
+        ]
+        if let field = ofName.first(where: \.1)?.0 {
+            throw refuse(field, "of another user's task can be changed by its owner only")
         }
         let mayReplace = (asked.onConflict ?? settings.onConflict) == .overwrite
         if mayReplace, asked.output == nil, asked.url != before.url || asked.mirrors != before.mirrors {
@@ -222,8 +227,10 @@ struct Admission {
         let keepsPassword = before.password != nil && asked.password == before.password
         let keepsHeaders = !before.headers.isEmpty && asked.headers == before.headers
         let keepsProxy = before.proxy != nil && asked.proxy == before.proxy
-        // Form, cookies and logins by server cannot be changed, so the task keeps them.
-        let keepsRest = !before.form.isEmpty || before.cookies != nil || before.netrc != nil || keepsProxy
+        let keepsCookies = before.cookies != nil && asked.cookies == before.cookies
+        let keepsLogins = before.netrc != nil && asked.netrc == before.netrc
+        // A form cannot be changed, so the task keeps it.
+        let keepsRest = !before.form.isEmpty || keepsCookies || keepsLogins || keepsProxy
         let redacted = try? TaskAddress(parsing: before.url).redacted
         let keepsURL = asked.url == before.url && redacted != before.url
         return keepsURL || keepsUser || keepsPassword || keepsHeaders || keepsRest

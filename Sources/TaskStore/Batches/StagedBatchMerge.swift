@@ -19,7 +19,8 @@ package struct StagedBatchOutcome: Sendable, Equatable {
     /// The changes of a dry run; `nil` if they are not listed.
     var planned: PlannedChanges?
     /// See ``Database/setDependency(of:after:steps:)``.
-    fileprivate(set) var dependencySteps = 1_000_000
+    fileprivate(set) var dependencySteps = Self.mostDependencySteps
+    static let mostDependencySteps = 1_000_000
 
     /// The first changes of a dry run; `nil` for a commit.
     package var plannedChanges: [PlannedChange]? { planned?.list }

@@ -44,23 +44,24 @@ extension TaskStore {
         validate: @escaping Validation
     ) async throws(StoreError) -> [TaskID: UpdateOutcome] {
         let identity = identity
-        return try await inParts(ids, [:] as [TaskID: UpdateOutcome]) { database, id, outcomes in
+        let none = (outcomes: [:] as [TaskID: UpdateOutcome], steps: StagedBatchOutcome.mostDependencySteps)
+        return try await inParts(ids, none) { database, id, done in
             switch try database.plan(id, changes, owner: owner, identity: identity, now: now, validate) {
             case .failure(let reason):
-                outcomes[id] = reason.outcome
+                done.outcomes[id] = reason.outcome
                 return 0
             case .success(let plan):
                 if !plan.isEmpty {
                     try database.keepingRecords(
                         of: [plan.head.owner], within: quota, room: { try self.checkRoom(in: database) }
                     ) {
-                        try database.carryOut(plan, now: now)
+                        try database.carryOut(plan, quota, &done.steps, now: now)
                     }
                 }
-                outcomes[id] = plan.isEmpty ? .unchanged : .updated
+                done.outcomes[id] = plan.isEmpty ? .unchanged : .updated
                 return plan.bytes
             }
-        }
+        }.outcomes
     }
 
     /// Returns the current outcome of ``update(_:by:owner:quota:now:validate:)`` without making the change.
@@ -149,6 +150,10 @@ extension TaskStore {
 private struct UpdatePlan {
     var head: TaskHead
     var lifecycle: TaskLifecycle
+    /// The task to wait for, before and after.
+    var afterTask: (before: TaskID?, after: TaskID?)
+    /// Whether the expected digest changes.
+    var isOfDigest: Bool
     var before: StoredEntry
     var after: StoredEntry
     var secretsBefore: String?
@@ -193,17 +198,18 @@ extension Database {
         guard let found, owner == nil || found.head.owner == owner else {
             return .failure(NoPlan(outcome: .unknown))
         }
+        var whole = try found.entry.decoded()
+        if let json = found.secrets { whole.restore(try StoredJSON.decode(TaskSecrets.self, from: json)) }
+        let asked = changes.applied(to: whole)
         let lifecycle: TaskLifecycle
         do throws(IllegalTransition) {
-            lifecycle = try found.head.lifecycle.updated(by: changes, now: now)
+            lifecycle = try found.head.lifecycle.updated(by: changes, startAt: asked.startAt, now: now)
         } catch {
             return .failure(NoPlan(outcome: .refused(error)))
         }
-        var whole = try found.entry.decoded()
-        if let json = found.secrets { whole.restore(try StoredJSON.decode(TaskSecrets.self, from: json)) }
         var task: NewTask
         do throws(FieldError) {
-            task = try validate(changes.applied(to: whole), whole, found.head.owner)
+            task = try validate(asked, whole, found.head.owner)
         } catch {
             return .failure(NoPlan(outcome: .wrong(error)))
         }
@@ -213,19 +219,31 @@ extension Database {
         }
         return .success(
             UpdatePlan(
-                head: found.head, lifecycle: lifecycle, before: found.entry,
+                head: found.head, lifecycle: lifecycle, afterTask: (whole.afterTask, asked.afterTask),
+                isOfDigest: changes.isOfDigest, before: found.entry,
                 after: try StoredEntry(task, identity: identity), secretsBefore: found.secrets,
                 secretsAfter: try StoredJSON.encode(secrets: task.secrets), path: task.path))
     }
 
-    fileprivate func carryOut(_ plan: UpdatePlan, now: Milliseconds) throws {
+    fileprivate func carryOut(_ plan: UpdatePlan, _ quota: Quota, _ steps: inout Int, now: Milliseconds) throws {
         let id = plan.head.id
         try run(
             "UPDATE task SET \(StoredEntry.assignments), path = coalesce(?, path) WHERE id = ?",
             StatementArguments(plan.after.arguments + [plan.path, id.rawValue]))
         if plan.before.url != plan.after.url || plan.before.urlFingerprint != plan.after.urlFingerprint {
             try forgetSource(of: id)
+        }
+        if plan.before.url != plan.after.url || plan.isOfDigest {
             try run("UPDATE task SET found_checksum = NULL WHERE id = ?", [id.rawValue])
+        }
+        let batchLeft = plan.before.batch != plan.after.batch ? plan.before.batch : nil
+        if plan.before.batch != plan.after.batch {
+            let group = try group(owner: plan.head.owner, batch: plan.after.batch)
+            try run("UPDATE task SET flow = ? WHERE id = ?", [group, id.rawValue])
+            try check(quota, of: plan.head.owner, batches: Set([plan.after.batch].compactMap(\.self)))
+        }
+        if plan.afterTask.before != plan.afterTask.after {
+            try setDependency(of: id, after: plan.afterTask.after, steps: &steps)
         }
         // A paused task that needed a login or a URL may have it now.
         try run(
@@ -248,5 +266,6 @@ extension Database {
             head.lifecycle = plan.lifecycle
         }
         try journal(.updated, of: head, at: now)
+        if let batchLeft { try journalEnd(of: OwnedBatch(owner: head.owner, name: batchLeft), at: now) }
     }
 }

@@ -13,6 +13,7 @@ extension Context {
         _ action: SelectionAction, _ selection: SelectionOptions, deleteFile: Bool? = nil, now: Bool? = nil,
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
     ) throws {
+        if action != .set { try selection.refuseBatchOfIDs() }
         let calls = try selection.calls(deleteFile: deleteFile, now: now)
         if selection.dryRun { return try DryRun(action, calls).show(self) }
         if !selection.yes {

@@ -9,8 +9,7 @@ extension Context {
     ///   - isFollowing: whether the client is already subscribed to the events that end these tasks.
     ///   - onEvent: receives every event of the tasks.
     func waiter(
-        _ target: WaitTarget, client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never,
-        onEvent: ((TaskEvent) -> Void)? = nil
+        _ target: WaitTarget, client: ControlClient, isFollowing: Bool = false, onEvent: ((TaskEvent) -> Void)? = nil
     ) -> TaskWaiter {
         let view = showsBars ? ProgressView(style: Terminal.style(Environment.variables)) : nil
         if !json {

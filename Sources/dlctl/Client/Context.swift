@@ -7,14 +7,27 @@ struct Context {
     let json: Bool
     let output = Output(STDOUT_FILENO)
     let connector: DaemonConnector
+    /// The end of the command by `--timeout`.
+    let deadline: Deadline
 
-    init(_ daemon: DaemonChoice, json: Bool) {
+    /// The seconds that the daemon has for an answer.
+    private static let answerTimeout = 30.0
+
+    /// - Parameter timeout: the value of `--timeout` in seconds.
+    init(_ daemon: DaemonChoice, json: Bool, timeout: Double? = nil) {
         self.daemon = daemon
         self.json = json
+        deadline = timeout.map { .after(seconds: $0) } ?? .never
         connector = DaemonConnector(socket: daemon.socket, instance: daemon.instance)
     }
 
-    func connect() throws(ClientError) -> ControlClient { try connector.connect() }
+    /// - Parameter waits: whether the connection is for waiting, which has no time limit of its own.
+    func connect(waits: Bool = false) throws(ClientError) -> ControlClient {
+        let client = try connector.connect()
+        client.answerTimeout = Self.answerTimeout
+        if !waits { client.deadline = deadline }
+        return client
+    }
 
     /// Reports an error without ending the command.
     func report(_ failure: Failure) {

@@ -14,7 +14,8 @@ protocol DaemonCommand: ParsableCommand {
 extension DaemonCommand {
     mutating func run() throws {
         let all = outer + [global]
-        let context = Context(try DaemonChoice(all), json: all.contains(where: \.json))
+        let context = Context(
+            try DaemonChoice(all), json: all.contains(where: \.json), timeout: all.compactMap(\.timeout).last?.seconds)
         do {
             try perform(context)
         } catch let error as ClientError {

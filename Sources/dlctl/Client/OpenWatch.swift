@@ -39,7 +39,7 @@ final class OpenWatch {
         let ended = EventFilter(types: [.completed, .failed, .cancelled])
         let follower = EventFollower(
             after: nil, since: start, filter: ended,
-            connect: { () throws(ClientError) in try self.context.connect() },
+            connect: { () throws(ClientError) in try self.context.connect(waits: true) },
             sleep: { seconds in
                 _ = usleep(UInt32(seconds * 1_000_000))  // a signal that cuts the sleep short only causes a look
                 if Terminal.isInterrupted { self.end() }
@@ -97,7 +97,7 @@ final class OpenWatch {
 
     private func connected() throws(ClientError) -> ControlClient {
         if let client { return client }
-        let fresh = try context.connect()
+        let fresh = try context.connect(waits: true)
         fresh.answerTimeout = 5
         client = fresh
         return fresh

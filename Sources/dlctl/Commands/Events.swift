@@ -132,7 +132,7 @@ extension Context {
     ) -> EventFollower {
         EventFollower(
             after: after, journal: journal, since: since, filter: filter,
-            connect: { () throws(ClientError) in try self.connect() },
+            connect: { () throws(ClientError) in try self.connect(waits: true) },
             report: { self.report(.daemonAway) })
     }
 }

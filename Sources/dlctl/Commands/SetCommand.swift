@@ -24,6 +24,7 @@ struct SetCommand: DaemonCommand {
               dlctl set 7 --limit none --connections none
               dlctl set 7 --output other.iso
               dlctl set 7 --start-at 22:00
+              dlctl set 7 8 --batch nightly            moves the tasks to this batch
               dlctl set 7 --header @headers.txt        replaces all earlier header lines
               dlctl set 7 --mirror https://example.net/a.iso --checksum sha256:...
               dlctl set 7 --user me --password-file ~/.secret
@@ -37,7 +38,7 @@ struct SetCommand: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
-        guard !fields.given.isEmpty else {
+        guard !fields.given.isEmpty || newBatch != nil else {
             let options = ChangeFields.fields.map { "--" + $0.word }
             throw ValidationError(
                 "Give at least one change: \(options.dropLast().joined(separator: ", ")) or \(options.last ?? "").")
@@ -110,5 +111,12 @@ struct SetCommand: DaemonCommand {
         FieldNames(urls: fields.text("url").map { [$0] } ?? [], mirrors: fields.texts("mirrors"))
     }
 
-    func changes(_ input: inout InputText) throws(Failure) -> TaskChanges { try fields.changes(&input) }
+    /// The batch to which the tasks move: beside ids, `--batch` selects nothing.
+    private var newBatch: String? { selection.arguments.ids.isEmpty ? nil : selection.filter.batch }
+
+    func changes(_ input: inout InputText) throws(Failure) -> TaskChanges {
+        var changes = try fields.changes(&input)
+        if let newBatch { changes.batch = newBatch == "none" ? .takeBack : .set(newBatch) }
+        return changes
+    }
 }

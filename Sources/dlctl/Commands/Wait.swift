@@ -36,9 +36,6 @@ struct Wait: DaemonCommand {
         completion: .batches)
     var batch: String?
 
-    @Option(help: ArgumentHelp("Give up after this time: 60 or 0.5 seconds, or 5m.", valueName: "time"))
-    var timeout: SecondsArgument?
-
     @OptionGroup var global: GlobalOptions
     @ParentCommand var root: RootCommand
     var outer: [GlobalOptions] { [root.global] }
@@ -56,7 +53,6 @@ struct Wait: DaemonCommand {
     }
 
     func perform(_ context: Context) throws {
-        let deadline = timeout.map { Deadline.after(seconds: $0.seconds) } ?? .never
         let client = try context.connect()
         let states = arguments.states
         let target = try WaitTarget(ids: arguments.ids, states: states, batch: batch, isAll: all, client)
@@ -67,7 +63,7 @@ struct Wait: DaemonCommand {
             if !context.json { Output.note("nothing to wait for: \(tasks) \(words)") }
             return
         }
-        let waiter = context.waiter(target, client: client, deadline: deadline)
+        let waiter = context.waiter(target, client: client)
         try waiter.run()
         if context.json {
             if target.ids.count > 1 || arguments.isEmpty {

@@ -54,7 +54,11 @@ struct Failure: Error, Equatable {
                 .notPermitted, code: .permissionDenied,
                 "\(error); join the group that owns it, or give another socket with --socket")
         case .unusablePath: self = .usage("--socket: \(error)", field: "--socket")
-        case .timedOut: self.init(.timedOut, code: .timeout, "\(error); is it stopped, or very busy?")
+        case .timedOut:
+            self.init(
+                .timedOut, code: .timeout,
+                "\(error): it may be stopped, or very busy; `systemctl status dld` shows it (your own: with --user), and "
+                    + "--timeout TIME waits longer")
         case .callTooLong: self.init(.usage, code: .tooLarge, "\(error); give fewer tasks in one command")
         case .malformedAnswer: self.init(.failed, code: .internal, "\(error)")
         case .unusableIdentifier, .busyIdentifier, .unusableState: self.init(.failed, code: .io, "\(error)")

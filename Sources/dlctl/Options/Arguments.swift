@@ -19,7 +19,7 @@ extension ConnectionCount: ExpressibleByArgument {
 }
 
 /// A size in bytes, such as `500K`, `2M` or `1.5G`.
-struct SizeArgument: ExpressibleByArgument {
+struct SizeArgument: ExpressibleByArgument, Equatable {
     let bytes: Int64
 
     init?(argument: String) {
@@ -29,7 +29,7 @@ struct SizeArgument: ExpressibleByArgument {
 }
 
 /// A length of time up to a week, such as `500ms`, `30s` or `10m`.
-struct SpanArgument: ExpressibleByArgument {
+struct SpanArgument: ExpressibleByArgument, Equatable {
     let milliseconds: Milliseconds
 
     init?(argument: String) {

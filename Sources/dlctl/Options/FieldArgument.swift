@@ -19,6 +19,11 @@ enum FieldArgument {
     case newRate(Option<ChangeArgument<RateArgument>?>)
     case newConnections(Option<ChangeArgument<ConnectionCount>?>)
     case newPriority(Option<TaskPriority?>)
+    case newSize(Option<ChangeArgument<SizeArgument>?>)
+    case newSpan(Option<ChangeArgument<SpanArgument>?>)
+    case newConflict(Option<ChangeArgument<ConflictPolicy>?>)
+    case newNameSource(Option<ChangeArgument<NameSource>?>)
+    case newTask(Option<ChangeArgument<TaskID>?>)
 
     /// Declares the option of a new task.
     init(of field: TaskField) {
@@ -54,6 +59,11 @@ enum FieldArgument {
         case .rate: self = .newRate(Option(name: name, help: help))
         case .connections: self = .newConnections(Option(name: name, help: help))
         case .priority: self = .newPriority(Option(name: name, help: help))
+        case .size: self = .newSize(Option(name: name, help: help))
+        case .span: self = .newSpan(Option(name: name, help: help))
+        case .conflict: self = .newConflict(Option(name: name, help: help))
+        case .nameSource: self = .newNameSource(Option(name: name, help: help))
+        case .task: self = .newTask(Option(name: name, help: help, completion: .taskIDs))
         default: self.init(field.syntax, name, help, Self.completion(of: field))
         }
     }
@@ -95,6 +105,13 @@ enum FieldArgument {
         case .newConnections:
             .newConnections(try container.decode(Option<ChangeArgument<ConnectionCount>?>.self, forKey: key))
         case .newPriority: .newPriority(try container.decode(Option<TaskPriority?>.self, forKey: key))
+        case .newSize: .newSize(try container.decode(Option<ChangeArgument<SizeArgument>?>.self, forKey: key))
+        case .newSpan: .newSpan(try container.decode(Option<ChangeArgument<SpanArgument>?>.self, forKey: key))
+        case .newConflict:
+            .newConflict(try container.decode(Option<ChangeArgument<ConflictPolicy>?>.self, forKey: key))
+        case .newNameSource:
+            .newNameSource(try container.decode(Option<ChangeArgument<NameSource>?>.self, forKey: key))
+        case .newTask: .newTask(try container.decode(Option<ChangeArgument<TaskID>?>.self, forKey: key))
         }
     }
 
@@ -116,6 +133,11 @@ enum FieldArgument {
         case .newRate(let option): option
         case .newConnections(let option): option
         case .newPriority(let option): option
+        case .newSize(let option): option
+        case .newSpan(let option): option
+        case .newConflict(let option): option
+        case .newNameSource(let option): option
+        case .newTask(let option): option
         }
     }
 
@@ -139,6 +161,11 @@ enum FieldArgument {
         case .newRate(let option): option.wrappedValue != nil
         case .newConnections(let option): option.wrappedValue != nil
         case .newPriority(let option): option.wrappedValue != nil
+        case .newSize(let option): option.wrappedValue != nil
+        case .newSpan(let option): option.wrappedValue != nil
+        case .newConflict(let option): option.wrappedValue != nil
+        case .newNameSource(let option): option.wrappedValue != nil
+        case .newTask(let option): option.wrappedValue != nil
         }
     }
 
@@ -162,6 +189,11 @@ enum FieldArgument {
             case nil: false
             }
         case .newConnections(let option): option.wrappedValue?.change == .takeBack
+        case .newSize(let option): option.wrappedValue?.change == .takeBack
+        case .newSpan(let option): option.wrappedValue?.change == .takeBack
+        case .newConflict(let option): option.wrappedValue?.change == .takeBack
+        case .newNameSource(let option): option.wrappedValue?.change == .takeBack
+        case .newTask(let option): option.wrappedValue?.change == .takeBack
         default: false
         }
     }
@@ -207,6 +239,14 @@ enum FieldArgument {
             values[keyPath: path] = option.wrappedValue?.change.value
         case (.priority(let path), .newPriority(let option)):
             values[keyPath: path] = option.wrappedValue ?? .normal
+        case (.size(let path), .newSize(let option)): values[keyPath: path] = option.wrappedValue?.change.value?.bytes
+        case (.span(let path), .newSpan(let option)):
+            values[keyPath: path] = option.wrappedValue?.change.value?.milliseconds
+        case (.conflict(let path), .newConflict(let option)):
+            values[keyPath: path] = option.wrappedValue?.change.value
+        case (.nameSource(let path), .newNameSource(let option)):
+            values[keyPath: path] = option.wrappedValue?.change.value
+        case (.task(let path), .newTask(let option)): values[keyPath: path] = option.wrappedValue?.change.value
         default: break
         }
     }

@@ -102,7 +102,8 @@ enum SharedFields: FieldGroup {
 
 /// The fields that `dlctl set` changes.
 enum ChangeFields: FieldGroup {
-    static let fields = TaskField.changeableInHelp
+    /// `--batch` is an option of the selection.
+    static let fields = TaskField.changeableInHelp.filter { $0.name != "batch" }
     static let isOfChanges = true
 }
 

@@ -12,8 +12,16 @@ struct GlobalOptions: ParsableArguments {
     @Flag(help: "Print the output as JSON.")
     var json = false
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Give up after this time, such as 5s or 10m, with exit status 75. Without it the daemon has 30s for each \
+            answer, and waiting for tasks has no limit.
+            """, valueName: "time"))
+    var timeout: SecondsArgument?
+
     /// The names of those options that take a value.
-    static let valueOptions: Set<String> = ["--socket", "--instance"]
+    static let valueOptions: Set<String> = ["--socket", "--instance", "--timeout"]
 
     init() {}
 }

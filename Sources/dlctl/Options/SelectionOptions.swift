@@ -26,14 +26,23 @@ struct SelectionOptions: ParsableArguments {
     func validate() throws {
         try arguments.validate(acceptsStates: true)
         let ids = arguments.ids
+        // Beside ids, --batch is the new batch of `set`; ``refuseBatchOfIDs()`` refuses it for the other commands.
+        var filter = filter
+        if !ids.isEmpty { filter.batch = nil }
         let filtered = all || !filter.isEmpty || !arguments.states.isEmpty
         if ids.isEmpty && !filtered {
             throw ValidationError(
                 "Select the tasks: ID…, STATE…, --all, --batch NAME, --search TEXT, --since TIME.")
         }
         if !ids.isEmpty && filtered {
-            throw ValidationError("Give ids or a filter (a state, --all, --batch, …), not both.")
+            throw ValidationError(Self.both)
         }
+    }
+
+    private static let both = "Give ids or a filter (a state, --all, --batch, …), not both."
+
+    func refuseBatchOfIDs() throws(Failure) {
+        if !arguments.ids.isEmpty, filter.batch != nil { throw .usage(Self.both, field: "--batch") }
     }
 
     private static let idsPerCall = 10_000

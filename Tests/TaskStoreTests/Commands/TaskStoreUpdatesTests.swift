@@ -47,6 +47,42 @@ struct TaskStoreUpdatesTests {
         #expect(try fixture.store.record(id, owner: nil)?.path == "/d/other/o")
     }
 
+    @Test("a task moves to another batch, within its limit, and its batch ends if nothing open is left in it")
+    func batch() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(
+            .sample("https://example.org/a", batch: "old"), .sample("https://example.org/b", batch: "old"))
+        try await fixture.conclude(ids[0], .inState(.completed))
+        #expect(try await Self.update(fixture, ids[1]) { $0.batch = .set("new") } == .updated)
+        let totals = try fixture.store.batches(owner: 1000)
+        #expect(totals.map(\.batch) == ["new", "old"])
+        #expect(try fixture.store.record(ids[1], owner: nil)?.specification.batch == "new")
+        let ended = try fixture.store.events(after: 0, limit: 100).events.filter { $0.type == .batchFinished }
+        #expect(ended.count == 1 && ended.first?.batch == "old")
+        let full = Self.changes { $0.batch = .set("old") }
+        await #expect(throws: StoreError.self) {
+            _ = try await fixture.store.update(
+                ids[1], by: full, owner: 1000, quota: Quota(tasksPerBatch: 1), now: 2, validate: Self.validate)
+        }
+        #expect(try fixture.store.record(ids[1], owner: nil)?.specification.batch == "new")
+        #expect(try await Self.update(fixture, ids[1]) { $0.batch = .takeBack } == .updated)
+        #expect(try fixture.store.batches(owner: 1000).map(\.batch) == ["old"])
+    }
+
+    @Test("a task waits for another one from the change on, and starts without it; a circle is refused")
+    func dependency() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(.sample("https://example.org/a"), .sample("https://example.org/b"))
+        #expect(try await Self.update(fixture, ids[1]) { $0.afterTask = .set(ids[0]) } == .updated)
+        #expect(try fixture.store.record(ids[1], owner: nil)?.lifecycle == TaskLifecycle(follows: true))
+        let circle = Self.changes { $0.afterTask = .set(ids[1]) }
+        await #expect(throws: StoreError.self) {
+            _ = try await fixture.store.update(ids[0], by: circle, owner: 1000, now: 2, validate: Self.validate)
+        }
+        #expect(try await Self.update(fixture, ids[1]) { $0.afterTask = .takeBack } == .updated)
+        #expect(try fixture.store.record(ids[1], owner: nil)?.lifecycle.state == .queued)
+    }
+
     @Test("several tasks change in one commit, and each that cannot says why")
     func several() async throws {
         let fixture = try StoreFixture()

@@ -179,7 +179,7 @@ import Testing
 
     @Test("a timeout may have a fraction")
     func timeout() throws {
-        #expect(try parse("wait", "1", "--timeout", "0.25", as: Wait.self).timeout?.seconds == 0.25)
+        #expect(try parse("wait", "1", "--timeout", "0.25", as: Wait.self).global.timeout?.seconds == 0.25)
     }
 
     @Test("ids are told once each, in calls that fit into a line")
