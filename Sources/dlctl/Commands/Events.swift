@@ -47,7 +47,7 @@ struct Events: DaemonCommand {
         try arguments.validate()
         if after != nil, since != nil { throw ValidationError("--after and --since cannot be used together.") }
         if let after, after < 0 { throw ValidationError("--after: '\(after)' is not a sequence number.") }
-        if selection.filter(ids: []).wantsProgress, !follow || hook.command != nil {
+        if selection.wantsProgress, !follow || hook.command != nil {
             throw ValidationError(
                 "--on progress: needs --follow, without --exec, since the journal has no events of progress.")
         }
@@ -55,7 +55,7 @@ struct Events: DaemonCommand {
 
     func perform(_ context: Context) throws {
         let since = try since.map { text throws(Failure) in try Clock.past(text, option: "--since") }
-        let filter = selection.filter(ids: arguments.ids)
+        let filter = try selection.filter(ids: arguments.ids)
         if let command = hook.command { return try run(command, context, since, filter) }
         guard follow else { return try list(context, since, filter) }
         let follower = context.follower(after: after, since: since, filter: filter)

@@ -77,7 +77,6 @@ struct UsageFault: Equatable {
         ("--connect-timeout", "a time above 0 and up to 7d, such as 500ms, 30s or 10m"),
         ("--stall-timeout", "a time above 0 and up to 7d, such as 500ms, 30s or 10m"),
         ("--timeout", "a number of seconds such as 30 or 0.5, or a time such as 5m"),
-        ("--owner", "a numeric user id (see id -u)"),
         ("--state", oneOf(TaskState.self)), ("--priority", oneOf(TaskPriority.self)),
         ("--on-conflict", oneOf(ConflictPolicy.self)), ("--name-from", oneOf(NameSource.self)),
         ("--start-at", "a time such as 2030-01-31T22:00, 22:00 or +1h30m"),
