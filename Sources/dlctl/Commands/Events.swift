@@ -16,6 +16,7 @@ struct Events: DaemonCommand {
               dlctl events --follow --on completed,failed  each end of a task, as it happens
               dlctl events --batch nightly --json | jq -r 'select(.type == "failed").url'
               dlctl events --on completed --exec 'unzip -q "$DLD_PATH"' --cursor unzip
+              dlctl events --exec ./hook --cursor c --exec-timeout 10m
 
             With --exec a command runs for each event, by /bin/sh as you, with the task as JSON on standard input and its \
             facts in DLD_ID, DLD_PATH, DLD_URL, DLD_STATE, DLD_EVENT, DLD_SEQUENCE and more. With --cursor it goes on \
@@ -74,6 +75,7 @@ struct Events: DaemonCommand {
         let cursor = try hook.cursor.map { name throws(Failure) in
             try HookCursor(name: name, directory: HookCursor.directory(Environment.variables)) {
                 Output.note("dlctl: waiting for the commands of an earlier run to end")
+                for run in $0 { run.announce(endingAfter: hook.timeout?.milliseconds) }
             }
         }
         var (start, journal) = (after, String?.none)
@@ -89,8 +91,9 @@ struct Events: DaemonCommand {
         let position = start ?? 0
         try cursor?.set(position: position, journal: journal, common: common)
         let runner = HookRunner(
-            command, jobs: hook.jobs ?? 1, retries: hook.retries ?? 3, after: position, cursor: cursor,
-            connector: context.connector)
+            command, jobs: hook.jobs ?? 1, retries: hook.retries ?? 3, limit: hook.timeout?.milliseconds,
+            after: position,
+            cursor: cursor, connector: context.connector)
         try runner.run(context.follower(after: position, journal: journal, since: nil, filter: filter))
     }
 

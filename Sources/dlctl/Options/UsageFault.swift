@@ -76,6 +76,7 @@ struct UsageFault: Equatable {
         ("--max-size", "a size such as 500K, 2MB or 1.5GiB"),
         ("--connect-timeout", "a time above 0 and up to 7d, such as 500ms, 30s or 10m"),
         ("--stall-timeout", "a time above 0 and up to 7d, such as 500ms, 30s or 10m"),
+        ("--exec-timeout", "a time above 0 and up to 7d, such as 30s or 10m"),
         ("--timeout", "a number of seconds such as 30 or 0.5, or a time such as 5m"),
         ("--state", oneOf(TaskState.self)), ("--priority", oneOf(TaskPriority.self)),
         ("--on-conflict", oneOf(ConflictPolicy.self)), ("--name-from", oneOf(NameSource.self)),
