@@ -101,6 +101,9 @@ import Testing
         #expect(layout(80).ending(task) == "✓ 7  a.iso  " + words)
         task.path = "/d/a.iso"
         #expect(layout(80).ending(task) == "✓ 7  /d/a.iso  " + words)
+        task.reason = .unchanged
+        #expect(layout(80).ending(task) == "✓ 7  /d/a.iso  100 MiB, unchanged, checksum verified")
+        #expect(Describe.state(task, now: 0) == "completed, unchanged")
     }
 
     @Test("a start time has its seconds, unless the minute is whole")
