@@ -432,6 +432,8 @@ ptrdiff_t linux_netlink_receive(int fd, void *space, size_t size) {
     }
     return count;
 }
+int linux_process_descriptor(int process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
 int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
 
 void linux_give_memory_back(void) {

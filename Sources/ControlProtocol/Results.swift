@@ -121,6 +121,8 @@ public struct QueueCommitResult: Codable, Sendable, Equatable {
     public var added: Int
     public var updated: Int
     public var unchanged: Int
+    /// The number of ended tasks whose file is fetched again if it changed.
+    public var checked: Int
     public var pruned: Int
     /// The ids of the added tasks as ranges `[first, last]`, in the order of the entries.
     public var ids: [[TaskID]]
@@ -166,23 +168,38 @@ public struct QueueCommitResult: Codable, Sendable, Equatable {
     }
 
     public init(
-        added: Int, updated: Int, unchanged: Int, pruned: Int, ids: [[TaskID]], changes: [Change]? = nil
+        added: Int, updated: Int, unchanged: Int, checked: Int = 0, pruned: Int, ids: [[TaskID]],
+        changes: [Change]? = nil
     ) {
         self.added = added
         self.updated = updated
         self.unchanged = unchanged
+        self.checked = checked
         self.pruned = pruned
         self.ids = ids
         self.changes = changes
     }
 
-    private enum CodingKeys: String, CodingKey { case added, updated, unchanged, pruned, ids, changes }
+    private enum CodingKeys: String, CodingKey { case added, updated, unchanged, checked, pruned, ids, changes }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        added = try container.decode(Int.self, forKey: .added)
+        updated = try container.decode(Int.self, forKey: .updated)
+        unchanged = try container.decode(Int.self, forKey: .unchanged)
+        // A daemon of an earlier version does not send this field.
+        checked = try container.decodeIfPresent(Int.self, forKey: .checked) ?? 0
+        pruned = try container.decode(Int.self, forKey: .pruned)
+        ids = try container.decode([[TaskID]].self, forKey: .ids)
+        changes = try container.decodeIfPresent([Change].self, forKey: .changes)
+    }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(added, forKey: .added)
         try container.encode(updated, forKey: .updated)
         try container.encode(unchanged, forKey: .unchanged)
+        try container.encode(checked, forKey: .checked)
         try container.encode(pruned, forKey: .pruned)
         try container.encode(ids, forKey: .ids)
         try container.encode(changes, forKey: .changes)

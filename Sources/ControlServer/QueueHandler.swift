@@ -198,7 +198,8 @@ package struct QueueHandler: ControlHandler {
             let changes = try await queue.commitStagedBatch(
                 parameters.queue, prune: parameters.prune ?? false, dryRun: parameters.dryRun ?? false, by: caller)
             return QueueCommitResult(
-                added: changes.added, updated: changes.updated, unchanged: changes.unchanged, pruned: changes.pruned,
+                added: changes.added, updated: changes.updated, unchanged: changes.unchanged,
+                checked: changes.checked, pruned: changes.pruned,
                 ids: changes.ids.map { [TaskID($0.lowerBound), TaskID($0.upperBound)] },
                 changes: changes.planned?.compactMap { Self.change($0) })
         case .queueAbort(let parameters):

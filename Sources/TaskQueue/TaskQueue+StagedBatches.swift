@@ -8,6 +8,8 @@ package struct StagedBatchChanges: Sendable, Equatable {
     package var added: Int
     package var updated: Int
     package var unchanged: Int
+    /// The number of ended tasks whose file is fetched again if it changed.
+    package var checked: Int
     package var pruned: Int
     /// The ids of the added tasks, in the order of the entries.
     package var ids: [ClosedRange<Int64>]
@@ -130,8 +132,9 @@ extension TaskQueue {
         let (outcome, batch, stopped) = try await commit(
             stagedBatch, prune: prune, dryRun: dryRun, receipt: receipt, by: caller, now: now)
         let changes = StagedBatchChanges(
-            added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
-            ids: outcome.idRanges, planned: outcome.plannedChanges)
+            added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged,
+            checked: outcome.rechecked.count, pruned: outcome.pruned, ids: outcome.idRanges,
+            planned: outcome.plannedChanges)
         guard !dryRun else { return changes }
         log(outcome, batch: batch, by: caller)
         stagedBatches.withLock { $0.lastCalls[stagedBatch] = nil }
@@ -142,6 +145,10 @@ extension TaskQueue {
             try await restart(part, moved: outcome.moved, owner: caller.uid)
         }
         await changed()
+        // Removed tasks no longer count towards the quota.
+        if outcome.pruned > outcome.cancelled.count {
+            await onSharedThreads { await scheduler.quotaChanged(for: [caller.uid]) }
+        }
         return changes
     }
 
@@ -149,6 +156,7 @@ extension TaskQueue {
         let commands = [
             CommandLog(.added, "added", ranges: outcome.idRanges), CommandLog(.updated, "changed", outcome.changed),
             CommandLog(.cancelled, "cancelled", outcome.cancelled),
+            CommandLog(.retried, "queued again", outcome.rechecked),
         ]
         for var command in commands.map({ $0.by(caller) }) {
             // A staged batch consists of the caller's tasks.
@@ -164,13 +172,13 @@ extension TaskQueue {
     ///
     /// - Parameters:
     ///   - batch: as for ``beginStagedBatch(batch:by:)``.
-    ///   - receipt: as for ``commitStagedBatch(_:prune:dryRun:receipt:by:)``.
+    ///   - prune, receipt: as for ``commitStagedBatch(_:prune:dryRun:receipt:by:)``.
     ///   - validatesPlaces: Whether to refuse entries whose place is unusable. Otherwise their tasks wait for the
     ///     place, which suits callers without a person who reads the refusal.
     /// - Throws: ``QueueError``. The error of a field names it in the form `entries[3].url`.
     package func apply(
-        _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, validatesPlaces: Bool = false,
-        by caller: Caller
+        _ entries: [TaskSpecification], batch: String?, prune: Bool = false, receipt: String? = nil,
+        validatesPlaces: Bool = false, by caller: Caller
     ) async throws(QueueError) -> StagedBatchChanges {
         let stagedBatch = try await beginStagedBatch(batch: batch, by: caller)
         do throws(QueueError) {
@@ -184,7 +192,7 @@ extension TaskQueue {
                     throw error.movingEntries(by: start)
                 }
             }
-            return try await commitStagedBatch(stagedBatch, prune: false, dryRun: false, receipt: receipt, by: caller)
+            return try await commitStagedBatch(stagedBatch, prune: prune, dryRun: false, receipt: receipt, by: caller)
         } catch {
             try? await abortStagedBatch(stagedBatch, by: caller)
             throw error

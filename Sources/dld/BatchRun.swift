@@ -37,12 +37,17 @@ struct BatchRun: Sendable {
         }
     }
 
-    /// - Parameter validatesPlaces: as for ``TaskQueue/apply(_:batch:receipt:validatesPlaces:by:)``.
+    /// - Parameters:
+    ///   - prune: whether to prune the batch, unless the file has no entry.
+    ///   - validatesPlaces: as for ``TaskQueue/apply(_:batch:prune:receipt:validatesPlaces:by:)``.
     /// - Throws: ``FileError`` for an entry that the queue refuses, otherwise ``QueueError``.
-    func apply(to queue: TaskQueue, validatesPlaces: Bool = false) async throws -> StagedBatchChanges {
+    func apply(to queue: TaskQueue, prune: Bool = false, validatesPlaces: Bool = false) async throws
+        -> StagedBatchChanges
+    {
         do throws(QueueError) {
             return try await queue.apply(
-                entries.map(\.specification), batch: batch, validatesPlaces: validatesPlaces, by: caller)
+                entries.map(\.specification), batch: batch, prune: prune && !entries.isEmpty,
+                validatesPlaces: validatesPlaces, by: caller)
         } catch {
             if let fault = error.fault(in: entries, of: path) { throw fault }
             throw error

@@ -212,7 +212,7 @@ struct Dld: AsyncParsableCommand {
                 "queue file applied",
                 metadata: [
                     "batch": "\(batch.batch)", "added": "\(changes.added)", "updated": "\(changes.updated)",
-                    "unchanged": "\(changes.unchanged)",
+                    "unchanged": "\(changes.unchanged)", "checked": "\(changes.checked)",
                 ])
             guard exitWhenDone else { return 0 }
             try await batch.wait(on: daemon.queue)

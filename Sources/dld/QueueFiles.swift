@@ -1,4 +1,5 @@
 import Glibc
+import TaskFiles
 
 /// The queue files that match the configuration's patterns.
 enum QueueFiles {
@@ -7,13 +8,15 @@ enum QueueFiles {
 
     /// - Parameter patterns: patterns as of glob(7). One without wildcards names a file, whether or not that exists.
     /// - Returns: the paths in the order of the patterns, those of one pattern sorted by name, each once.
-    static func matching(_ patterns: [String]) -> [String] {
+    static func matching(_ patterns: [QueuePattern]) -> [QueuePattern] {
         var seen: Set<String> = []
-        var paths: [String] = []
+        var files: [QueuePattern] = []
         for pattern in patterns {
-            for path in expand(pattern) where paths.count < limit && seen.insert(path).inserted { paths.append(path) }
+            for path in expand(pattern.path) where files.count < limit && seen.insert(path).inserted {
+                files.append(QueuePattern(path: path, prune: pattern.prune))
+            }
         }
-        return paths
+        return files
     }
 
     private static func expand(_ pattern: String) -> [String] {

@@ -147,17 +147,19 @@ actor Reloader {
     func applyQueueFiles() async -> [String] {
         var notes: [String] = []
         queueFileProblems = []
-        for path in QueueFiles.matching(plan.configuration.queues) {
+        for file in QueueFiles.matching(plan.configuration.queues) {
+            let path = file.path
             do {
                 let batch = try BatchRun(file: path, uid: plan.uid)
                 for note in batch.notes { logger.warning("\(note)") }
                 notes += batch.notes.map { "\($0)" }
-                let changes = try await batch.apply(to: queue)
+                let changes = try await batch.apply(to: queue, prune: file.prune)
                 logger.info(
                     "queue file applied",
                     metadata: [
                         "file": "\(path)", "batch": "\(batch.batch)", "added": "\(changes.added)",
                         "updated": "\(changes.updated)", "unchanged": "\(changes.unchanged)",
+                        "checked": "\(changes.checked)", "pruned": "\(changes.pruned)",
                     ])
             } catch QueueError.store(.closed) {
                 return notes

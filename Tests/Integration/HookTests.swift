@@ -95,8 +95,35 @@ struct HookTests {
         try await eventually(that: "the event is given up") { exists(kept) }
         try await eventually(that: "the other task's command has run") { lines().contains(["2"]) }
         #expect(lines().filter { $0 == ["1"] }.count == 2)
-        #expect(hook.standardError.contains(kept), "\(hook.standardError)")
+        try await eventually(that: "a message names the file") { hook.standardError.contains(kept) }
         #expect(try text(of: kept).contains("\"id\":1"))
+    }
+
+    @Test("a command that hangs is named by the status of its user, also to the next run, and ended by its limit")
+    func hanging() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])
+        let daemon = try await DaemonProcess.started()
+        let first = try hook(daemon, "--on", "completed", command: "sleep 600")
+        try await waitForCursor()
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded)
+        let record = place.file("dld/hooks/h.running")
+        try await eventually(that: "the command is recorded") { (try? text(of: record))?.contains("sleep 600") == true }
+        first.kill(SIGKILL)
+        _ = try await first.wait()
+        let since = try text(of: record).replacing(/"since":\d+/, with: "\"since\":1000")
+        try since.write(toFile: record, atomically: true, encoding: .utf8)
+        let status = try await run(
+            [DaemonProcess.program("dlctl"), "--socket", daemon.socket, "status"],
+            environment: ["XDG_STATE_HOME": place.path])
+        #expect(status.output.contains("hooks      h: has run for"), "\(status)")
+        #expect(status.output.contains("of task 1): sleep 600"), "\(status)")
+        let next = try hook(
+            daemon, "--on", "completed", "--exec-timeout", "1s", "--retries", "0", command: "sleep 600")
+        try await eventually(that: "the next run has given up the event") {
+            next.standardError.contains("failed: it was ended after 1 s; given up")
+        }
+        #expect(next.standardError.contains("dlctl: the command has run for"), "\(next.standardError)")
+        #expect(exists(place.file("dld/hooks/h.failed")))
     }
 
     @Test("a hook that has done all is not told of lost events once the journal is shortened, killed or not")

@@ -16,7 +16,8 @@ struct ExampleFilesTests {
     func configuration() throws {
         var found = try Configuration(parsing: text(of: "dld.yaml"), file: "dld.yaml")
         let defaults = Configuration()
-        #expect(found.network.exempt == .administrators && found.queues == ["/etc/dld/queue.d/*.yaml"])
+        #expect(
+            found.network.exempt == .administrators && found.queues == [QueuePattern(path: "/etc/dld/queue.d/*.yaml")])
         // Loopback, unspecified and link-local addresses, and metadata services: nothing that a neighbour has.
         for network: NetworkRange in [
             .ipv4(0x7F00_0000, prefixLength: 8), .ipv6(1, prefixLength: 128), .ipv4(0, prefixLength: 8),
@@ -74,7 +75,7 @@ struct ExampleFilesTests {
             parsing: lines.joined(separator: "\n"), file: "/etc/dld/dld.yaml", readFile: reading(["/etc/dld/key": "k"]))
         #expect(full.downloads.directory == "/srv/downloads")
         #expect(full.control.adminGroup == "adm")
-        #expect(full.schedule.windows.count == 2 && full.queues.count == 1)
+        #expect(full.schedule.windows.count == 2 && full.queues.map(\.prune) == [false, true])
         #expect(full.watch.map(\.directory) == ["/srv/drop"])
         #expect(full.notify.map(\.secret) == ["k"])
         let files = full.hosts["files.example.org"]
@@ -89,9 +90,10 @@ struct ExampleFilesTests {
             parsing: text(of: "queue.example.yaml"), file: "queue.example.yaml", baseDirectory: "/base",
             now: 1_704_067_200_000, utcOffset: { _ in 0 }, readFile: reading([:]))
         #expect(file.batch == "nightly")
-        #expect(file.entries.count == 8)
-        #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .low, .low, .high, .low, .low])
-        #expect(file.entries.map(\.specification.mirrors.count) == [0, 2, 0, 0, 0, 0, 0, 0])
+        #expect(file.entries.count == 9)
+        #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .low, .low, .low, .high, .low, .low])
+        #expect(file.entries.map(\.specification.mirrors.count) == [0, 2, 0, 0, 0, 0, 0, 0, 0])
+        #expect(file.entries.filter(\.specification.update).map(\.specification.expectedName) == ["latest.iso"])
         #expect(
             file.entries.suffix(3).map(\.specification.file)
                 == ["/base/report.tar", "/base/log.txt", "/base/photo.jpg"])

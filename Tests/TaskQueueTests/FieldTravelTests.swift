@@ -58,6 +58,7 @@ struct FieldTravelTests {
             "maxSize": Sample(json: "4096", text: "4K"),
             "onConflict": Sample(json: #""overwrite""#, text: "overwrite", aria2: ["allow-overwrite=true"]),
             "nameFrom": Sample(json: #""final""#, text: "final"),
+            "update": Sample(json: "true", text: nil, aria2: ["conditional-get=true"]),
             "noMtime": Sample(json: "true", text: nil, aria2: ["remote-time=false"]),
             "shared": Sample(json: "true", text: nil, goal: .queue),
             "method": Sample(json: #""POST""#, text: "POST"),

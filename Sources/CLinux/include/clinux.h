@@ -75,6 +75,9 @@ long linux_file_system_type(int fd);
 // Creates an empty file that exists only in memory. Returns its descriptor, or -1.
 int linux_memory_file(const char *name);
 
+// Returns a descriptor that becomes readable when the child process ends (pidfd_open), or -1.
+int linux_process_descriptor(int process);
+
 // Opens a path beneath dirfd with openat2. Symbolic links, magic links and paths that leave dirfd are refused.
 int linux_openat_beneath(int dirfd, const char *path, int flags, uint32_t mode);
 

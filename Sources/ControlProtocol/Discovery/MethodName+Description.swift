@@ -83,7 +83,8 @@ extension MethodName {
                     ParameterField("added", .count, "the added tasks"),
                     ParameterField("updated", .count, "the changed tasks"),
                     ParameterField("unchanged", .count, "the unchanged tasks"),
-                    ParameterField("pruned", .count, "the cancelled tasks"),
+                    ParameterField("checked", .count, "the ended tasks whose file is fetched again if it changed"),
+                    ParameterField("pruned", .count, "the tasks that no entry names any more"),
                     ParameterField(
                         "ids", .array(of: .array(of: .taskID, most: 2)), "the ids of the added tasks, as [first, last]"),
                     ParameterField(
@@ -91,7 +92,10 @@ extension MethodName {
                         "the changes of a dry run; null for a commit"),
                 ]), errors: [.refused, .unavailable],
                 example: ["queue": 3],
-                ["added": 1, "updated": 0, "unchanged": 0, "pruned": 0, "ids": [[17, 17]], "changes": nil])
+                [
+                    "added": 1, "updated": 0, "unchanged": 0, "checked": 0, "pruned": 0, "ids": [[17, 17]],
+                    "changes": nil,
+                ])
         case .queueAbort:
             acknowledged("Drops a set", errors: [.refused, .unavailable], example: ["queue": 3])
         case .queueList:

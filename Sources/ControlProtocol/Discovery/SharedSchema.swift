@@ -51,6 +51,7 @@ enum SharedSchema: String, CaseIterable {
         "connections": "the number of connections; the configuration's by default",
         "maxSize": "the maximum size in bytes; a larger file fails",
         "onConflict": "what to do if the name exists; the configuration's policy by default",
+        "update": "whether to fetch the file again only if it changed",
         "nameFrom": "where the file's name comes from; header, otherwise a URL by default",
         "noMtime": "whether to keep the time of the download as modification time",
         "shared": "whether to store the file in the directory that all users share",

@@ -47,7 +47,6 @@ enum Aria2Option {
         "ca-certificate": ([], "is not supported in input files; use dlctl add --cacert FILE, or set tls.ca-file"),
         "certificate": ([], "is not supported: dld has no client certificates"),
         "check-certificate": (["true"], "is not supported: dld always verifies certificates"),
-        "conditional-get": (["false"], "is not supported: dld does not compare with an existing file"),
         "dry-run": (["false"], "would fetch nothing; remove the entry"),
         "follow-metalink": (["false"], "is not supported in input files; use dlctl add --metalink URL"),
         "follow-torrent": (["false"], "is not supported: dld does not support BitTorrent"),

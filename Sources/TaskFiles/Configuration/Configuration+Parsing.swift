@@ -194,7 +194,19 @@ extension Configuration {
         guard values.count <= Bound.queues else {
             return section.report("contains more than \(Bound.queues) patterns")
         }
-        queues = values.compactMap { $0.absolutePath() }
+        for value in values {
+            guard value.shape == .mapping else {
+                if let path = value.absolutePath() { queues.append(QueuePattern(path: path)) }
+                continue
+            }
+            guard let parts = value.mapping(ConfigurationKeys.queue) else { continue }
+            guard let files = parts["files"] else {
+                value.reportEntry("has no `files`")
+                continue
+            }
+            guard let path = files.absolutePath() else { continue }
+            queues.append(QueuePattern(path: path, prune: parts["prune"]?.flag() ?? false))
+        }
     }
 
     private mutating func readHistory(_ value: YAMLValue) {

@@ -1,5 +1,18 @@
 package import TaskModel
 
+/// A pattern of `queues`.
+package struct QueuePattern: Sendable, Equatable {
+    /// The absolute path, a pattern as of glob(7).
+    package var path: String
+    /// Whether the files prune their batches.
+    package var prune: Bool
+
+    package init(path: String, prune: Bool = false) {
+        self.path = path
+        self.prune = prune
+    }
+}
+
 /// The contents of the daemon's configuration file, with defaults for omitted keys.
 ///
 /// `nil` stands for a default that depends on the daemon's environment.
@@ -17,7 +30,7 @@ package struct Configuration: Sendable, Equatable {
     /// Windows of the week with their own rules; of overlapping windows the first takes precedence.
     package var schedule = Schedule()
     /// Absolute patterns of queue files (glob(7)), applied at the start and at each reload.
-    package var queues: [String] = []
+    package var queues: [QueuePattern] = []
     package var history = History()
     package var events = Events()
     /// The watched directories; no two entries have the same directory.

@@ -25,6 +25,7 @@ enum ConfigurationKeys {
     static let trust = KeyTable(["ca-file", "pin"])
     static let window = KeyTable(["days", "from", "to", "download-rate", "upload-rate", "pause"])
     static let kept = KeyTable(["age", "count"])
+    static let queue = KeyTable(["files", "prune"])
     static let watch = KeyTable(["directory", "defaults"])
     static let webhook = KeyTable(["url", "on", "batch", "headers", "secret"])
     static let control = KeyTable(["socket", "mode", "group", "admin-group"])

@@ -66,6 +66,9 @@ public struct DetailValues: Sendable, Equatable {
     /// response's `Content-Disposition`, otherwise in the URL; a URL without a suffix yields to the one to which it was
     /// redirected.
     public var nameFrom: NameSource?
+    /// Download: whether an existing file is kept if the server has no other version, and otherwise replaced once the new
+    /// one is complete.
+    public var update: Bool = false
     /// Whether the file keeps its time of arrival as its modification time, instead of the time given by the server.
     public var noMtime: Bool = false
     /// Whether the task is added in the paused state.

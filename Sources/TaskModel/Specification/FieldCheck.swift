@@ -82,6 +82,12 @@ extension FieldCheck {
         try task.pieceHashes?.check(size: task.size)
     }
 
+    static let update = FieldCheck { task, _ throws(FieldError) in
+        guard task.onConflict == nil || task.onConflict == .overwrite else {
+            throw FieldError(field: "onConflict", message: "does not apply to an update, which replaces the file")
+        }
+    }
+
     static let connections = FieldCheck { task, field throws(FieldError) in
         try task.connections?.check(field: field.name)
     }

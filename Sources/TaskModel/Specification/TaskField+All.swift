@@ -96,6 +96,14 @@ extension TaskField {
             change: Option("What to do if the file name already exists; none returns to the configuration."),
             aria2: .composed(["allow-overwrite", "auto-file-renaming"])),
         TaskField(
+            "update", .flag(\.details.update), kinds: .downloads(refusal: nil), key: .ofAll,
+            option: Option(
+                """
+                Fetch the file again only if it changed: if the server has the version that is there, the task completes \
+                without a byte.
+                """),
+            aria2: .option("conditional-get"), check: .update),
+        TaskField(
             "nameFrom", .nameSource(\.details.nameFrom), word: "name-from", kinds: .downloads(refusal: nil),
             key: .ofAll,
             option: Option(

@@ -3,7 +3,7 @@
 /// The type performs no I/O. Applying an event yields the new lifecycle or an ``IllegalTransition``.
 public struct TaskLifecycle: Sendable, Equatable {
     public private(set) var state: TaskState
-    /// The cause of `waiting` or `paused`; `nil` in every other state.
+    /// The cause of `waiting` or `paused`; `unchanged` for a task that completed without a transfer; otherwise `nil`.
     public private(set) var reason: TaskReason?
     /// The time at which a waiting task becomes ready.
     public private(set) var notBefore: Milliseconds?
@@ -32,7 +32,8 @@ public struct TaskLifecycle: Sendable, Equatable {
     public init?(state: TaskState, reason: TaskReason?, notBefore: Milliseconds?) {
         switch state {
         case .active: return nil
-        case .queued, .completed, .failed, .cancelled: guard reason == nil else { return nil }
+        case .completed: guard reason == nil || reason == .unchanged else { return nil }
+        case .queued, .failed, .cancelled: guard reason == nil else { return nil }
         case .waiting: guard let reason, reason.isOfWaiting else { return nil }
         case .paused: guard let reason, reason.isOfPausing else { return nil }
         }
@@ -46,6 +47,8 @@ public struct TaskLifecycle: Sendable, Equatable {
         // Events from the scheduler.
         case start
         case succeed
+        /// The server has no other version of the file that is there.
+        case confirm
         case fail
         /// The task waits, with the reason `retry`, `scheduled`, `network`, `disk-full`, `disk`, `quota` or
         /// `dependency`.
@@ -59,6 +62,8 @@ public struct TaskLifecycle: Sendable, Equatable {
         // Events from a user. `resume` returns a paused task to what it waited for, and starts one that waits for a
         // retry; `resumeNow` starts every one.
         case pause, resume, resumeNow, cancel, retry
+        /// A queue file with a completed task's entry, which asks to fetch the file again if it changed.
+        case recheck
         /// A change of the options. It does not change the lifecycle by itself; see ``updated(by:now:)``.
         case update
     }
@@ -72,6 +77,8 @@ public struct TaskLifecycle: Sendable, Equatable {
         switch (event, state) {
         case (.start, .queued), (.start, .waiting): set(.active)
         case (.succeed, .active): set(.completed)
+        case (.confirm, .active): set(.completed, .unchanged)
+        case (.recheck, .completed): set(.queued)
         case (.fail, .active): set(.failed)
         case (.park(let reason, let until), .active) where reason.isOfWaiting: set(.waiting, reason, until)
         case (.block(let reason), .active) where reason.needsPerson: set(.paused, reason)

@@ -27,7 +27,7 @@ public enum TaskState: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// The reason why a task is `waiting` or `paused`.
+/// The reason why a task is `waiting` or `paused`, or completed without a transfer.
 public enum TaskReason: String, Codable, Sendable, CaseIterable {
     // Reasons of `waiting`.
     /// The time of the next attempt after an error.
@@ -53,6 +53,9 @@ public enum TaskReason: String, Codable, Sendable, CaseIterable {
     case auth
     /// The source of an upload has changed.
     case sourceChanged = "source-changed"
+    // A reason of `completed`.
+    /// The server has the version of the file that is there.
+    case unchanged
     // Computed on request, never stored.
     /// The host has as many connections as it may have.
     case hostLimit = "host-limit"

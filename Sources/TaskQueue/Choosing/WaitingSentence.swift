@@ -85,7 +85,7 @@ struct WaitingSentence {
         case .sourceChanged where record.error?.code == .sourceLost:
             "the open file was closed; its owner can pass it again: \(command("resume"))"
         case .sourceChanged: "the source file changed; to send it as it is now: \(command("resume"))"
-        case .hostLimit, .ownerLimit, nil: nil
+        case .unchanged, .hostLimit, .ownerLimit, nil: nil
         }
     }
 

@@ -26,6 +26,8 @@ struct RunOutcomePolicy {
         /// Whether the run discarded the data of earlier runs.
         var beganAnew = false
         var isVerified = false
+        /// Whether the server has no other version of the file that is there.
+        var isUnchanged = false
     }
 
     let record: TaskRecord
@@ -54,7 +56,7 @@ struct RunOutcomePolicy {
         _ report: Report, order: Order?, using generator: inout some RandomNumberGenerator
     ) -> TaskConclusion? {
         guard let error = report.error else {
-            return conclusion(.succeed, report, isVerified: report.isVerified)
+            return conclusion(report.isUnchanged ? .confirm : .succeed, report, isVerified: report.isVerified)
         }
         if error.code == .cancelled {
             switch order {

@@ -26,8 +26,8 @@ struct FinishedFile {
                 place.path == (slash == path.utf8.startIndex ? "/" : String(path[..<slash]))
             else { return nil }
             guard let directory = try place.existing() else { return .missing }
-            // With `skip`, the file may have existed before the task, so only its existence can be checked.
-            if (specification.onConflict ?? settings.onConflict) == .skip {
+            // The file may have existed before the task, so only its existence can be checked.
+            if specification.update || settings.conflictPolicy(of: specification) == .skip {
                 return directory.contains(name) ? .present : .missing
             }
             let owner = RequestMaker.owner(of: record, identity: identity)

@@ -134,14 +134,15 @@ struct RequestMaker {
         let isVerified =
             specification.checksum != nil || specification.checksumURL != nil || specification.pieceHashes != nil
             || work.hasPieceHashes
-        let policy = specification.onConflict ?? settings.onConflict
+        let policy = settings.conflictPolicy(of: specification)
 
         // Checks for a file that an earlier daemon process finished but could not record.
         let likely = record.path.map(FileName.last)
         let hasPast = record.id <= newestOfEarlierLifetimes || record.attempts > 0 || record.startedAt != nil
         // The URL may have been changed since. The user vouches that it is of the same file.
         let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }?.moved(to: specification.url)
-        if hasPast {
+        // An update finds such a file by its version.
+        if hasPast, !specification.update {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
             let redirected = resumeData?.redirectedFileName.flatMap(FileName.makeSafe)
             let names =
@@ -184,6 +185,11 @@ struct RequestMaker {
         if case .checksum(let checksum) = found { naming.checksum = checksum }
         if case .list(let list) = found { naming.list = list }
         naming.pieces = Self.digests(work.hasPieceHashes ? try pieces(of: record.id) : specification.pieceHashes)
+        if specification.update, resumeData == nil, let name = specification.output ?? likely,
+            let condition = directory.version(of: name, from: request.url)?.condition
+        {
+            request.headerFields[condition.name] = condition.value
+        }
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
         request.mirrors = specification.mirrors
         request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - Self.lastAttempts)
@@ -304,7 +310,7 @@ struct DownloadNaming: Sendable {
 
     init(specification: TaskSpecification, settings: QueueSettings) {
         self.specification = specification
-        policy = specification.onConflict ?? settings.onConflict
+        policy = settings.conflictPolicy(of: specification)
         checksum = specification.checksum.flatMap { try? Checksum(parsing: $0) }
     }
 
@@ -341,6 +347,7 @@ struct DownloadNaming: Sendable {
         {
             destination.digest = FileDigest(algorithm: algorithm, hex: checksum.hex)
         }
+        destination.keepsCurrentFile = specification.update
         destination.size = specification.size
         destination.pieces = pieces
         if !specification.noMtime { destination.modificationTime = resource.lastModified }
@@ -351,14 +358,15 @@ struct DownloadNaming: Sendable {
         let suggested = resource.suggestedFileName.flatMap(FileName.makeSafe)
         let redirected = resource.redirectedFileName.flatMap(FileName.makeSafe)
         let fromURL = FileName.fromURL(specification.url)
+        let known = resource.head == nil ? known : nil
         let ofSource: String? =
             switch specification.nameFrom {
             case .url: fromURL
-            case .final: redirected ?? fromURL
-            case .header: suggested ?? fromURL
+            case .final: redirected ?? known ?? fromURL
+            case .header: suggested ?? known ?? fromURL
             case nil: suggested
             }
-        return ofSource ?? described ?? (resource.head == nil ? known : nil)
+        return ofSource ?? described ?? known
             ?? SafeFileName.chosen(fromURL: fromURL, redirected: redirected)
     }
 }

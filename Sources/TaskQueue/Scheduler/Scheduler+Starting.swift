@@ -11,7 +11,7 @@ extension Scheduler {
     ) {
         let record = work.record
         // The closures below keep the identifier for as long as the task runs, not the record.
-        let id = record.id
+        let (id, isUpdate) = (record.id, record.specification.update)
         let made: RequestMaker.Made
         do throws(TransferError) {
             made = try maker.make(work, found: found, share: try allowances.open(record))
@@ -44,6 +44,7 @@ extension Scheduler {
                     ending.path = file.path
                     ending.size = file.size
                     ending.report.isVerified = file.isVerified
+                    ending.report.isUnchanged = isUpdate && file.wasPresent
                 case .failure(let error):
                     ending.report.error = error
                     ending.resumeData = response.resumeData

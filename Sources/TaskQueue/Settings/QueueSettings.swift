@@ -122,6 +122,11 @@ package struct QueueSettings: Sendable {
         sshKeys = TaskLogin.keys(beneath: AccountNames.home(of: daemonUser))
     }
 
+    /// Returns what happens where the name of a download's file is taken.
+    func conflictPolicy(of task: TaskSpecification) -> ConflictPolicy {
+        task.update ? .overwrite : task.onConflict ?? onConflict
+    }
+
     /// Whether a user may do everything that the daemon can do: root, and the daemon's own user.
     func isTrusted(_ uid: UInt32) -> Bool { uid == 0 || uid == daemonUser }
 

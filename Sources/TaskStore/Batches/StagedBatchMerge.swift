@@ -6,7 +6,10 @@ package struct StagedBatchOutcome: Sendable, Equatable {
     package var added = 0
     package var updated = 0
     package var unchanged = 0
+    /// The tasks that the entries cancelled, and the completed ones of an update that they removed.
     package var pruned = 0
+    /// The ended tasks whose file is fetched again if it changed.
+    package var rechecked: [TaskID] = []
     /// The ids of the added tasks, in the order of their entries.
     package var idRanges: [ClosedRange<Int64>] = []
     /// The pruned tasks; the caller must stop those that are running.
@@ -149,7 +152,9 @@ struct StagedBatchMerge {
                 if let known {
                     try apply(entry, to: known, in: database, &outcome)
                     if prune { try database.setTask(known.head.id.rawValue, ofEntry: entry.id) }
-                } else if let past, try database.isPast(entry.stored, owner: owner, batch: past) {
+                } else if let past, try !entry.stored.isUpdate(),
+                    try database.isPast(entry.stored, owner: owner, batch: past)
+                {
                     outcome.unchanged += 1
                 } else {
                     additions.append(entry)
@@ -215,7 +220,14 @@ struct StagedBatchMerge {
     ) throws {
         var entry = entry
         try entry.stored.keepStart(of: known.stored)
-        if try batch == nil || known.head.lifecycle.state == .completed || isSame(known, entry, in: database) {
+        let state = known.head.lifecycle.state
+        let isSame = try isSame(known, entry, in: database)
+        if batch != nil, state == .completed || (state == .failed && isSame), try entry.stored.isUpdate() {
+            if let before = try update(known, to: entry, in: database, &outcome) {
+                outcome.moved[known.head.id] = before
+            }
+            outcome.rechecked.append(known.head.id)
+        } else if batch == nil || state == .completed || isSame {
             outcome.unchanged += 1
         } else {
             try outcome.planned?.append(try Self.difference(entry, known))
@@ -319,7 +331,9 @@ struct StagedBatchMerge {
         }
         var head = known.head
         if let lifecycle = lifecycle(of: known, before, after, asNew: entry.lifecycle) {
-            if head.lifecycle.state.isEnded { try database.apply(.retry, to: head, now: now) }
+            if head.lifecycle.state.isEnded {
+                try database.apply(head.lifecycle.state == .completed ? .recheck : .retry, to: head, now: now)
+            }
             if head.lifecycle.reason == .sourceChanged { try database.forgetSource(of: id) }
             head.lifecycle = lifecycle
             try database.setLifecycle(of: id, to: lifecycle)
@@ -340,15 +354,16 @@ struct StagedBatchMerge {
 
     /// Returns the new lifecycle of an updated task; `nil` to keep the current one.
     ///
-    /// A task that failed or waits for the user is retried with the new specification; a cancelled task stays
-    /// cancelled. A start time has no effect on a task that has already started. A pause by the user is ended only by a
+    /// A task that failed or waits for the user is retried with the new specification, as is a completed one whose file
+    /// is to be fetched again if it changed; a cancelled task stays cancelled. A start time has no effect on a task that has already started. A pause by the user is ended only by a
     /// change of the entry's own `paused`.
     private func lifecycle(
         of known: Known, _ before: TaskSpecification, _ after: TaskSpecification, asNew: TaskLifecycle
     ) -> TaskLifecycle? {
         let current = known.head.lifecycle
         switch current.state {
-        case .completed, .cancelled: return nil
+        case .completed: return after.update ? asNew : nil
+        case .cancelled: return nil
         case .failed: return asNew
         case _ where before.paused != after.paused: return asNew
         case .paused: return current.reason == .user ? nil : asNew
@@ -364,15 +379,21 @@ struct StagedBatchMerge {
             """
             SELECT \(TaskHead.columns) FROM \(GroupSQL.tasks)
             WHERE task.flow IN (SELECT id FROM flow WHERE owner = ? AND batch = ?)
-                AND state NOT IN ('completed', 'failed', 'cancelled')
+                AND (state NOT IN ('completed', 'failed', 'cancelled')
+                    OR (state = 'completed' AND json_extract(specification, '$.update')))
                 AND task.id NOT IN (SELECT task_id FROM staged_entry WHERE set_id = ? AND task_id IS NOT NULL)
             ORDER BY task.id
             """, [owner, batch, stagedBatch], TaskHead.init)
         for head in unnamed {
-            try database.apply(.cancel, to: head, now: now)
-            outcome.pruned += 1
-            outcome.cancelled.append(head.id)
             try plan(head.id.rawValue...head.id.rawValue, .prune, in: database, to: &outcome)
+            outcome.pruned += 1
+            if head.lifecycle.state == .completed {
+                // Such an entry has no past: it is compared whenever it comes back.
+                _ = try database.removeTask(head, at: now)  // a completed task keeps no batch open
+            } else {
+                try database.apply(.cancel, to: head, now: now)
+                outcome.cancelled.append(head.id)
+            }
         }
     }
 }

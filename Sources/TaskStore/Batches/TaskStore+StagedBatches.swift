@@ -89,10 +89,11 @@ extension TaskStore {
     /// keeps the staged batch.
     ///
     /// In a batch, an entry is identified by its key, or else by kind, URL and output. An existing completed task stays
-    /// unchanged. Any other existing task is updated, and is made ready again if it failed or waits for the user.
+    /// unchanged, unless the entry asks to fetch its file again if it changed. Any other existing task is updated, and is made ready again if it failed or waits for the user.
     ///
     /// - Parameters:
-    ///   - prune: whether to cancel the batch's tasks that no entry names and that have not ended.
+    ///   - prune: whether to cancel the batch's tasks that no entry names and that have not ended, and to remove those
+    ///     that completed and whose file was to be fetched again if it changed.
     ///   - receipt: the name for a ``StagedBatchReceipt`` stored in the same commit. If a receipt of that name exists
     ///     already, the staged batch is removed without any other effect.
     ///   - leaving: called with ``StagedBatchOutcome/moved`` before the commit, if it is not empty, because afterwards

@@ -133,6 +133,15 @@ extension Database {
                     http_status = NULL
                 WHERE id = ?
                 """, [head.id.rawValue])
+        case .recheck:
+            type = .retried
+            // The counts are those of this transfer.
+            try run(
+                """
+                UPDATE task SET bytes_done = 0, bytes_total = NULL, bytes_fetched = 0, attempts = 0, failures = 0,
+                    verified = 0, started_at = NULL, finished_at = NULL
+                WHERE id = ?
+                """, [head.id.rawValue])
         default: return
         }
         try journal(type, of: head, at: now)

@@ -76,6 +76,12 @@ struct StoredEntry: Equatable {
         self.specification = try StoredJSON.encode(asked)
     }
 
+    /// Whether the entry asks to fetch its file again if it changed.
+    func isUpdate() throws(StoreError) -> Bool {
+        guard let specification, specification.hasBytes(of: "\"update\"") else { return false }
+        return try decoded().update
+    }
+
     /// An encoder of the fields that have neither a column nor, like the digests of pieces, a table of their own.
     struct Rests {
         /// The last encoded value; consecutive tasks mostly have the same fields.

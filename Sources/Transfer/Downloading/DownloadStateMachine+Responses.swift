@@ -10,6 +10,9 @@ extension DownloadStateMachine {
         var hasDestinationDigest = false
         /// The kind of credential that was sent, if the response rejects it.
         var sentCredential: SentCredential?
+        /// The error by which the download completes with the file that is there; `nil` unless the server says that it
+        /// has no other version.
+        var current: TransferError?
         /// Milliseconds since 1970.
         var wallTime: Int64
     }
@@ -21,6 +24,7 @@ extension DownloadStateMachine {
         guard let index = index(of: number) else { return .discard }
         let resource = connections[index].setResource(url: url.text)
         connections[index].timing.responded(at: facts.now)
+        if let current = context.current { return discard(number, .refused(current)) }
         let (connection, part) = (connections[index], facts.part)
         let known = version(at: resource, part)
         let (request, isConcurrent) = (connection.request, connection.request.isConcurrent)

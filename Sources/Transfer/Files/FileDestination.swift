@@ -33,6 +33,12 @@ public struct FileDestination: Sendable {
     /// replaces only files of that user. If `nil`, it replaces any file.
     package var user: UInt32?
 
+    /// Whether the download completes without a byte where the file of this name is of the version that the server has.
+    /// The finished file then records its version.
+    package var keepsCurrentFile = false
+    /// The version to record.
+    var version: FileVersion?
+
     /// Creates a destination with a file name and its conditions; see the properties.
     public init(name: String, conflict: Conflict, digest: FileDigest? = nil, modificationTime: Int64? = nil) {
         self.name = name
@@ -60,4 +66,6 @@ public struct PublishedFile: Sendable, Equatable {
     public var size: Int64
     /// Whether a digest was known, from any source, and matches.
     public var isVerified: Bool
+    /// Whether the file was there before: the destination accepts a taken name, or the server has no other version.
+    public var wasPresent = false
 }

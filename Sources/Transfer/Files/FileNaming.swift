@@ -56,6 +56,7 @@ struct FileNaming {
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)  // errors ignored: a wrong time is acceptable
         }
+        item.destination.version?.record(on: part.descriptor)
         let wanted = item.destination.name
         func published(_ name: String, by sync: NameSync) -> Named {
             Named(

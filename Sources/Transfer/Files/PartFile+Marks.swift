@@ -11,6 +11,8 @@ extension PartFile {
     /// The attribute with the uid of the user the file is downloaded for, if that is not the process's own user; it
     /// stays on the finished file.
     private static let beneficiary = "user.dld.user"
+    /// The attribute with the ``FileVersion`` of a finished file that is kept up to date.
+    private static let version = "user.dld.version"
     /// The suffix of a generation that could not be recorded on its part file and is known from the resume data only.
     private static let unmarked = "~"
 
@@ -120,12 +122,16 @@ extension PartFile {
         return attribute(beneficiary, of: descriptor.raw) == "\(user)"
     }
 
+    static func setVersion(_ text: String, of descriptor: Int32) { _ = set(version, of: descriptor, to: text) }
+
+    static func version(of descriptor: Int32) -> String? { attribute(version, of: descriptor) }
+
     private static func set(_ name: String, of descriptor: Int32, to value: String) -> Bool {
         value.withCString { linux_fsetxattr(descriptor, name, $0, value.utf8.count) == 0 }
     }
 
     private static func attribute(_ name: String, of descriptor: Int32) -> String? {
-        withUnsafeTemporaryAllocation(byteCount: 256, alignment: 1) { space in
+        withUnsafeTemporaryAllocation(byteCount: 512, alignment: 1) { space in
             let count = linux_fgetxattr(descriptor, name, space.baseAddress, space.count)
             return count > 0 ? String(decoding: space[..<count], as: UTF8.self) : nil
         }

@@ -1,7 +1,8 @@
 import Glibc
 
 /// The underlying error of a name conflict at a destination that accepts the existing file
-/// (``FileDestination/Conflict/skip``).
+/// (``FileDestination/Conflict/skip``), or whose server has the same version
+/// (``FileDestination/keepsCurrentFile``).
 struct TakenName: Error {
     let destination: FileDestination
     let directory: Directory
@@ -15,7 +16,7 @@ struct TakenName: Error {
             guard let size = directory.sizeOfFile(destination.name) else {
                 throw TransferError(.nameConflict, "\(path) exists and is not a regular file")
             }
-            return PublishedFile(path: path, size: size, isVerified: false)
+            return PublishedFile(path: path, size: size, isVerified: false, wasPresent: true)
         }
         guard let (descriptor, status) = directory.open(reading: destination.name) else {
             throw .file(errno, doing: "read \(path)")
@@ -23,7 +24,7 @@ struct TakenName: Error {
         guard status.st_mode & S_IFMT == S_IFREG, try isRight(descriptor, Int64(status.st_size)) else {
             throw TransferError(.nameConflict, "the file \(path) already exists with another checksum")
         }
-        return PublishedFile(path: path, size: Int64(status.st_size), isVerified: true)
+        return PublishedFile(path: path, size: Int64(status.st_size), isVerified: true, wasPresent: true)
     }
 
     private func isRight(_ file: FileDescriptorOwner, _ size: Int64) throws(TransferError) -> Bool {

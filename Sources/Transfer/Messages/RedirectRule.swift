@@ -13,7 +13,7 @@ enum RedirectRule {
     /// to another origin.
     private static let harmless: Set<String> = [
         "accept", "accept-encoding", "accept-language", "cache-control", "content-encoding", "content-language",
-        "content-type", "if-range", "pragma", "range", "user-agent",
+        "content-type", "if-modified-since", "if-none-match", "if-range", "pragma", "range", "user-agent",
     ]
 
     /// Returns whether a field may be sent to another origin.

@@ -17,7 +17,10 @@ extension DownloadFile {
         if let total { try target.directory.check(canHold: total, of: room?.total) }
         try reserveSpace(of: target, total: total)
         try checkSpace(in: target, for: total.map { $0 - count }, free: room?.free)
-        let destination = try target.destination(metadata)
+        var destination = try target.destination(metadata)
+        if destination.keepsCurrentFile {
+            try compareVersion(metadata, total: total, &destination, in: target.directory)
+        }
         if case .skip = destination.conflict, target.directory.contains(destination.name),
             target.directory.publishedSize(of: destination.name, by: target.owner) == nil
         {
@@ -46,6 +49,32 @@ extension DownloadFile {
             throw TransferError(.remoteChanged, "the part file is on another file system than its destination")
         }
         return destination
+    }
+
+    /// Compares the version of the response with that of the file that has the name.
+    ///
+    /// - Throws: the error by which the download completes with that file, if it is of the same version.
+    private func compareVersion(
+        _ metadata: ResourceMetadata, total: Int64?, _ destination: inout FileDestination, in directory: Directory
+    ) throws(TransferError) {
+        let url = task.originalRequest.url
+        let validator = metadata.head?.validator ?? version.validator
+        if let known = directory.version(of: destination.name, from: url), known.isShown(by: validator, total: total) {
+            throw .taken(destination, in: directory)
+        }
+        destination.version = FileVersion(size: total, url: url, validator)
+    }
+
+    /// Returns the error by which the download completes with the file that is there, because a response says that the
+    /// server has no other version (304); `nil` where the destination does not ask for this.
+    func current() -> TransferError? {
+        guard let target else { return nil }
+        do throws(TransferError) {
+            let destination = try target.destination(ResourceMetadata(nil, version))
+            return destination.keepsCurrentFile ? TransferError.taken(destination, in: target.directory) : nil
+        } catch {
+            return error
+        }
     }
 
     /// Whether the destination itself provides a digest of the file or of its pieces.

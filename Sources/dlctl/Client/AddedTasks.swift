@@ -23,7 +23,7 @@ struct AddedTasks: Equatable {
 
     init(_ result: QueueCommitResult) {
         ids = result.taskIDs
-        applied = (result.updated, result.unchanged)
+        applied = (result.updated, result.unchanged + result.checked)
     }
 
     static func == (one: AddedTasks, other: AddedTasks) -> Bool {

@@ -56,7 +56,7 @@ struct Confirmation {
     ///
     /// - Parameter plan: what the file would change.
     static func obtain(for plan: QueueCommitResult, ofBatch batch: String) throws(Failure) {
-        let all = plan.unchanged + plan.updated + plan.pruned
+        let all = plan.unchanged + plan.updated + plan.checked + plan.pruned
         guard plan.pruned > all / 2 else { return }
         let text = "\(plan.pruned) of the \(Describe.count(all, "task")) of the batch \(Escape.visible(batch))"
         guard let isConfirmed = ask("Cancel \(text)?") else {

@@ -16,6 +16,7 @@ struct Events: DaemonCommand {
               dlctl events --follow --on completed,failed  each end of a task, as it happens
               dlctl events --batch nightly --json | jq -r 'select(.type == "failed").url'
               dlctl events --on completed --exec 'unzip -q "$DLD_PATH"' --cursor unzip
+              dlctl events --exec ./hook --cursor c --exec-timeout 10m
 
             With --exec a command runs for each event, by /bin/sh as you, with the task as JSON on standard input and its \
             facts in DLD_ID, DLD_PATH, DLD_URL, DLD_STATE, DLD_EVENT, DLD_SEQUENCE and more. With --cursor it goes on \
@@ -47,7 +48,7 @@ struct Events: DaemonCommand {
         try arguments.validate()
         if after != nil, since != nil { throw ValidationError("--after and --since cannot be used together.") }
         if let after, after < 0 { throw ValidationError("--after: '\(after)' is not a sequence number.") }
-        if selection.filter(ids: []).wantsProgress, !follow || hook.command != nil {
+        if selection.wantsProgress, !follow || hook.command != nil {
             throw ValidationError(
                 "--on progress: needs --follow, without --exec, since the journal has no events of progress.")
         }
@@ -55,7 +56,7 @@ struct Events: DaemonCommand {
 
     func perform(_ context: Context) throws {
         let since = try since.map { text throws(Failure) in try Clock.past(text, option: "--since") }
-        let filter = selection.filter(ids: arguments.ids)
+        let filter = try selection.filter(ids: arguments.ids)
         if let command = hook.command { return try run(command, context, since, filter) }
         guard follow else { return try list(context, since, filter) }
         let follower = context.follower(after: after, since: since, filter: filter)
@@ -74,6 +75,7 @@ struct Events: DaemonCommand {
         let cursor = try hook.cursor.map { name throws(Failure) in
             try HookCursor(name: name, directory: HookCursor.directory(Environment.variables)) {
                 Output.note("dlctl: waiting for the commands of an earlier run to end")
+                for run in $0 { run.announce(endingAfter: hook.timeout?.milliseconds) }
             }
         }
         var (start, journal) = (after, String?.none)
@@ -89,8 +91,9 @@ struct Events: DaemonCommand {
         let position = start ?? 0
         try cursor?.set(position: position, journal: journal, common: common)
         let runner = HookRunner(
-            command, jobs: hook.jobs ?? 1, retries: hook.retries ?? 3, after: position, cursor: cursor,
-            connector: context.connector)
+            command, jobs: hook.jobs ?? 1, retries: hook.retries ?? 3, limit: hook.timeout?.milliseconds,
+            after: position,
+            cursor: cursor, connector: context.connector)
         try runner.run(context.follower(after: position, journal: journal, since: nil, filter: filter))
     }
 

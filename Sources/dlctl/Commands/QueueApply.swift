@@ -74,6 +74,7 @@ struct QueueApply: DaemonCommand {
             PlannedChanges.lines(result).forEach(context.output.line)
             context.output.line(
                 "\(result.added) added, \(result.updated) updated, \(result.unchanged) unchanged, "
+                    + (result.checked > 0 ? "\(result.checked) checked again, " : "")
                     + "\(result.pruned) pruned" + (dryRun ? " (nothing was changed)" : ""))
         }
     }

@@ -23,12 +23,17 @@ struct Status: DaemonCommand {
         if context.json {
             context.output.json(status)
         } else {
-            Self.lines(status, now: Clock.now()).forEach(context.output.line)
+            let now = Clock.now()
+            let directory = try? HookCursor.directory(Environment.variables)
+            let hooks = directory.map { HookRun.long(in: $0, now: now) } ?? []
+            Self.lines(status, hooks: hooks.map { "\($0.cursor): \($0.run.words(now: now))" }, now: now)
+                .forEach(context.output.line)
         }
     }
 
+    /// - Parameter hooks: a line for each command of the user's hooks that has run for long.
     static func lines(
-        _ status: DaemonStatus, now: Milliseconds, clock: ((Milliseconds) -> String)? = nil
+        _ status: DaemonStatus, hooks: [String] = [], now: Milliseconds, clock: ((Milliseconds) -> String)? = nil
     ) -> [String] {
         let clock = clock ?? { Clock.brief($0, now: now) }
         var facts = [
@@ -58,6 +63,7 @@ struct Status: DaemonCommand {
         ]
         facts += WebhookLines.lines(status.webhooks ?? [], now: now, clock: clock).enumerated()
             .map { ($0 == 0 ? "webhooks" : "", $1) }
+        facts += hooks.enumerated().map { ($0 == 0 ? "hooks" : "", $1) }
         facts += (status.problems ?? []).enumerated().map { ($0 == 0 ? "problems" : "", $1) }
         if status.internalFaults > 0 {
             facts.append(

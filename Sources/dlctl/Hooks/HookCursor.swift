@@ -26,8 +26,8 @@ final class HookCursor {
 
     /// Opens a cursor, and waits for the commands of an earlier process.
     ///
-    /// - Parameter waits: called before waiting.
-    init(name: String, directory: String, waits: () -> Void) throws(Failure) {
+    /// - Parameter waits: called before waiting, with those commands.
+    init(name: String, directory: String, waits: ([HookRun]) -> Void) throws(Failure) {
         path = directory + "/" + name
         deadLetters = path + ".failed"
         try Self.makeDirectory(directory)
@@ -37,7 +37,7 @@ final class HookCursor {
         }
         jobsLock = try Self.open(path + ".jobs", O_RDWR | O_CREAT | O_CLOEXEC)
         if flock(jobsLock, LOCK_EX | LOCK_NB) != 0 {
-            waits()
+            waits(HookRun.read(path))
             while flock(jobsLock, LOCK_EX) != 0 {
                 guard errno == EINTR else { throw Self.failure("lock", path + ".jobs") }
             }
@@ -61,11 +61,19 @@ final class HookCursor {
 
     static func isName(_ name: String) -> Bool {
         // These are the names of the files beside a cursor.
-        ![".failed", ".lock", ".jobs", ".new"].contains(where: name.hasSuffix) && (1...64).contains(name.utf8.count)
+        ![".failed", ".lock", ".jobs", ".new", HookRun.suffix].contains(where: name.hasSuffix)
+            && (1...64).contains(name.utf8.count)
             && name.utf8.first != UInt8(ascii: ".")
             && name.utf8.allSatisfy {
                 $0.isDigit || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20 || [0x2D, 0x2E, 0x5F].contains($0)
             }
+    }
+
+    /// Records the commands that run. The record need not outlast a power failure.
+    func record(_ runs: [HookRun]) {
+        // Without a record, a command that runs for long is not named by other programs.
+        guard let data = try? JSONEncoder().encode(runs) else { return }
+        try? data.write(to: URL(filePath: path + HookRun.suffix), options: .atomic)
     }
 
     // MARK: Contents

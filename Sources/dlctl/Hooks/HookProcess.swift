@@ -12,6 +12,16 @@ struct HookProcess {
     var input: [UInt8]
     /// The file in which the shell records success, the number of the event, and the lock that the shell holds.
     var record: (path: String, sequence: Int64, lock: Int32)?
+    /// The time in seconds after which the command is ended; `nil` for no limit.
+    var limit: Double?
+    /// Called when the command has started, with the number of its process, and of its group if it has a record or a limit.
+    var started: (pid_t) -> Void = { _ in }
+    /// Called when the command has run for long, at ever longer intervals.
+    var runsLong: (pid_t) -> Void = { _ in }
+    /// The time in seconds after which a command runs for long.
+    var longTime = Double(HookRun.longTime) / 1_000
+    /// The time in seconds between SIGTERM and SIGKILL.
+    static let grace: Double = 5
 
     enum Ending: Equatable {
         case success
@@ -42,16 +52,51 @@ struct HookProcess {
         var process = pid_t()
         let code = spawn(&process, input)
         guard code == 0 else { return .failure("cannot start it: \(SystemText.error(code))") }
+        started(process)
+        let isTimedOut = watch(process)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 {
             guard errno == EINTR else { return .failure("cannot wait for it: \(SystemText.error(errno))") }
         }
         let signal = status & 0x7F
+        if isTimedOut, status != 0, let limit {
+            return .failure("it was ended after \(Describe.span(milliseconds: Int64(limit * 1_000)))")
+        }
         if record != nil, signal == Self.unrecorded { return .unrecorded }
         if signal != 0 { return .failure("signal \(signal) ended it") }
         let exit = (status >> 8) & 0xFF
         if exit == 0 { return .success }
         return .failure("it ended with \(exit)")
+    }
+
+    /// Waits for the end of the command, or ends its process group after the limit.
+    ///
+    /// - Returns: whether the limit was passed.
+    private func watch(_ process: pid_t) -> Bool {
+        let end = linux_process_descriptor(process)
+        // Without a descriptor the command is waited for, however long it takes.
+        guard end >= 0 else { return false }
+        defer { _ = close(end) }  // nothing is lost with it
+        let start = ContinuousClock.now
+        var report = longTime
+        while true {
+            let elapsed = (ContinuousClock.now - start) / .seconds(1)
+            if let limit, elapsed >= limit {
+                // The process is not waited for yet, so its number is not given to another one. What is left of its
+                // group has the time to end.
+                _ = kill(-process, SIGTERM)  // fails only where the group has ended
+                _ = usleep(UInt32(Self.grace * 1e6))  // a signal only shortens the time
+                _ = kill(-process, SIGKILL)  // fails only where the group has ended
+                return true
+            }
+            if elapsed >= report {
+                runsLong(process)
+                report *= 4
+            }
+            let wait = min(report, limit ?? report, elapsed + 3_600) - elapsed
+            var poll = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
+            if Glibc.poll(&poll, 1, Int32(max(0, wait) * 1_000) + 1) > 0 { return false }
+        }
     }
 
     private func write(to descriptor: Int32) -> Bool {
@@ -82,7 +127,7 @@ struct HookProcess {
         code = posix_spawnattr_init(&attributes)
         guard code == 0 else { return code }
         defer { _ = posix_spawnattr_destroy(&attributes) }  // frees memory
-        code = Self.set(&attributes, ownGroup: record != nil)
+        code = Self.set(&attributes, ownGroup: record != nil || limit != nil)
         guard code == 0 else { return code }
         let inherited = Environment.variables.filter { !$0.key.hasPrefix("DLD_") || $0.key == "DLD_SOCKET" }
         let environment = inherited.merging(variables) { _, new in new }.map { "\($0.key)=\($0.value)" }
@@ -93,8 +138,9 @@ struct HookProcess {
         }
     }
 
-    /// Gives the shell the default signal dispositions, and with a record a process group of its own: a Ctrl-C that ends
-    /// this program must not cut off a command that is then run a second time.
+    /// Gives the shell the default signal dispositions, and with a record or a limit a process group of its own: a Ctrl-C
+    /// that ends this program must not cut off a command that is then run a second time, and a limit ends the whole
+    /// group.
     private static func set(_ attributes: inout posix_spawnattr_t, ownGroup: Bool) -> Int32 {
         var signals = sigset_t()
         guard sigfillset(&signals) == 0 else { return errno }

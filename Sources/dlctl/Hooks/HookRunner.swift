@@ -13,6 +13,8 @@ final class HookRunner: Sendable {
         let cursor: HookCursor?
         /// The numbers of the threads that run no command.
         var free: [Int]
+        /// The commands that run, by their events.
+        var runs: [Int64: HookRun] = [:]
         /// Whether the main thread waits for the end of a command.
         var isWaiting = false
     }
@@ -25,19 +27,22 @@ final class HookRunner: Sendable {
     private let lock: Int32?
     private let threads: [DispatchQueue]
     private let retries: Int
+    private let limit: Milliseconds?
     private let ended = DispatchSemaphore(value: 0)
     private let state: Mutex<State>
     private var hasCursor: Bool { state.withLock { $0.cursor != nil } }
 
     /// - Parameters:
     ///   - command: the command, for `/bin/sh`.
+    ///   - limit: the time in milliseconds after which a command is ended; `nil` for no limit.
     ///   - position: the event after which the events start.
     init(
-        _ command: String, jobs: Int, retries: Int, after position: Int64, cursor: sending HookCursor?,
-        connector: DaemonConnector
+        _ command: String, jobs: Int, retries: Int, limit: Milliseconds? = nil, after position: Int64,
+        cursor: sending HookCursor?, connector: DaemonConnector
     ) {
         self.command = command
         self.retries = retries
+        self.limit = limit
         self.connector = connector
         lock = cursor?.jobsLock
         threads = (0..<jobs).map { DispatchQueue(label: "dlctl-hook-\($0)") }
@@ -166,7 +171,16 @@ final class HookRunner: Sendable {
         var process = HookProcess(
             command: command, variables: HookInput.variables(event), input: Array((input + "\n").utf8))
         if let path, let lock { process.record = (path, event.sequence, lock) }
+        process.limit = limit.map { Double($0) / 1_000 }
+        process.started = {
+            self.record(HookRun(process: $0, since: Clock.now(), event: event, command: self.command), of: event)
+        }
+        process.runsLong = { _ in
+            guard let run = self.state.withLock({ $0.runs[event.sequence] }) else { return }
+            Output.note("dlctl: the command \(run.words(now: Clock.now()))")
+        }
         let ending = process.run()
+        record(nil, of: event)
         do throws(Failure) {
             try finish(entry, ending, input)
         } catch {
@@ -179,6 +193,14 @@ final class HookRunner: Sendable {
         }
         if isAwaited { ended.signal() }
         start()
+    }
+
+    /// Records the command that runs for an event; `nil` if it has ended.
+    private func record(_ run: HookRun?, of event: TaskEvent) {
+        state.withLock { state in
+            state.runs[event.sequence] = run
+            state.cursor?.record(state.runs.values.sorted { $0.event < $1.event })
+        }
     }
 
     /// Returns the task as it is now; `nil` where it is removed, or the daemon is away.

@@ -15,8 +15,8 @@ struct EventOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Show the events of this batch.", valueName: "name"), completion: .batches)
     var batch: String?
 
-    @Option(help: ArgumentHelp("Show the events of this user's tasks.", valueName: "uid"))
-    var owner: UInt32?
+    @Option(help: ArgumentHelp("Show the events of this user's tasks.", valueName: "name|uid"))
+    var owner: String?
 
     @Option(
         name: .customLong("state"), parsing: .singleValue,
@@ -37,10 +37,13 @@ struct EventOptions: ParsableArguments {
         }
     }
 
-    func filter(ids: [TaskID]) -> EventFilter {
+    var wantsProgress: Bool { types.contains { $0.types.contains(.progress) } }
+
+    func filter(ids: [TaskID]) throws(Failure) -> EventFilter {
         EventFilter(
             types: types.isEmpty ? nil : Set(types.flatMap(\.types)), ids: ids.isEmpty ? nil : Set(ids), batch: batch,
-            owner: owner, states: states.isEmpty ? nil : Set(states), kind: kind)
+            owner: try owner.map { text throws(Failure) in try UserArgument.uid(text, option: "--owner") },
+            states: states.isEmpty ? nil : Set(states), kind: kind)
     }
 }
 

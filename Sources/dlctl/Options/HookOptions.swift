@@ -21,11 +21,20 @@ struct HookOptions: ParsableArguments {
             valueName: "n"))
     var retries: Int?
 
+    @Option(
+        name: .customLong("exec-timeout"),
+        help: ArgumentHelp(
+            "End a command that takes longer: 30s, 10m. It counts as failed.", valueName: "time"))
+    var timeout: SpanArgument?
+
     init() {}
 
     func validate() throws {
         guard let command else {
-            let given = [("--cursor", cursor != nil), ("--jobs", jobs != nil), ("--retries", retries != nil)]
+            let given = [
+                ("--cursor", cursor != nil), ("--jobs", jobs != nil), ("--retries", retries != nil),
+                ("--exec-timeout", timeout != nil),
+            ]
             if let option = given.first(where: { $0.1 })?.0 { throw ValidationError("\(option): needs --exec.") }
             return
         }
@@ -33,7 +42,7 @@ struct HookOptions: ParsableArguments {
         if let cursor, !HookCursor.isName(cursor) {
             throw ValidationError(
                 "--cursor: '\(cursor)' is not a name: up to 64 letters, digits, '-', '_' and '.', not beginning with '.', "
-                    + "and not ending in .failed, .jobs, .lock or .new.")
+                    + "and not ending in .failed, .jobs, .lock, .new or .running.")
         }
         if let jobs, !(1...64).contains(jobs) { throw ValidationError("--jobs: '\(jobs)' is not between 1 and 64.") }
         if let retries, !(0...1_000).contains(retries) {

@@ -122,6 +122,7 @@ struct BarLayout {
     /// Returns the size, duration and average rate of a completed task.
     private func summary(_ task: TaskStatus) -> String {
         var text = ByteSize.describe(task.bytesDone)
+        if task.reason == .unchanged { return text + ", unchanged" + (task.verified ? ", checksum verified" : "") }
         if let started = task.startedAt, let finished = task.finishedAt, finished > started {
             text += " in \(Describe.span(milliseconds: finished - started))"
             let rate = Double(task.bytesFetched) * 1000 / Double(finished - started)

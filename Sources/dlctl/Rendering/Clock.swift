@@ -9,11 +9,13 @@ enum Clock {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Returns `22:00` for a moment within a day from now, otherwise `2026-03-01 22:00`, in local time.
+    /// Returns `22:00` for a moment within a day from now, otherwise `2026-03-01 22:00`, in local time; with seconds
+    /// unless the minute is whole.
     static func brief(_ moment: Milliseconds, now: Milliseconds) -> String {
-        // Round up to the whole minute: when a minute begins, a moment within it is still to come.
-        let text = local((moment + 59_999) / 60_000 * 60_000).dropLast(3)
-        return String((now..<now + 86_400_000).contains(moment) ? text.suffix(5) : text)
+        // Round up to the whole second: when a second begins, a moment within it is still to come.
+        var text = local(moment.addingClamped(999) / 1_000 * 1_000)[...]
+        if text.hasSuffix(":00") { text = text.dropLast(3) }
+        return String((now..<now + 86_400_000).contains(moment) ? text.drop { $0 != " " }.dropFirst() : text)
     }
 
     /// Returns local time as `2026-03-01 14:05:09`.

@@ -60,7 +60,7 @@ enum Describe {
             }
             return "paused" + share(task)
         case .failed: return "failed" + (task.error.map { ": \(Cause.phrase($0))" } ?? "")
-        case .completed, .cancelled: return task.state.rawValue
+        case .completed, .cancelled: return task.state.rawValue + (task.reason.map { ", \($0.rawValue)" } ?? "")
         }
     }
 

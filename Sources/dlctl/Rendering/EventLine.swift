@@ -21,6 +21,7 @@ enum EventLine {
             ])
             return "\(batch(event)): \(counts), \(ByteSize.describe(totals.bytesDone))"
         case .progress: return "\(name), \(progress(event))"
+        case .completed where event.reason == .unchanged: return "\(name), unchanged"
         case .completed: return name + (event.bytesDone.map { ", \(ByteSize.describe($0))" } ?? "")
         case .failed, .waiting: return name + cause(event)
         case .paused: return name + (event.reason == .user ? "" : cause(event))

@@ -235,7 +235,7 @@ struct ConfigurationTests {
                     ScheduleWindow(days: [5, 6], from: 1_320, to: 360, pauses: true),
                     ScheduleWindow(uploadRate: 5 << 10),
                 ]))
-        #expect(configuration.queues == ["/etc/dld/queue.d/*.yaml"])
+        #expect(configuration.queues == [QueuePattern(path: "/etc/dld/queue.d/*.yaml")])
         #expect(configuration.history.age == 30 * 86_400_000 && configuration.history.count == 0)
         #expect(configuration.events.age == 43_200_000 && configuration.events.count == 500)
     }
@@ -253,6 +253,18 @@ struct ConfigurationTests {
     func wrongWindows(text: String, line: Int, column: Int) {
         let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
         #expect((error?.line, error?.column) == (line, column), "\(error?.description ?? "")")
+    }
+
+    @Test("a pattern of queue files may prune")
+    func pruningPatterns() throws {
+        let text = "queues: [/a.yaml, {files: /b.yaml, prune: true}, {files: /c.yaml}]"
+        let expected = [
+            QueuePattern(path: "/a.yaml"), QueuePattern(path: "/b.yaml", prune: true), .init(path: "/c.yaml"),
+        ]
+        #expect(try Configuration(parsing: text, file: "f").queues == expected)
+        for wrong in ["queues: [{prune: true}]", "queues: [{files: a}]", "queues: [{files: /a, prunes: true}]"] {
+            #expect(throws: FileError.self) { try Configuration(parsing: wrong, file: "f") }
+        }
     }
 
     @Test("a key that stands twice is refused at the second")

@@ -34,7 +34,7 @@ struct TaskSpecificationCodableTests {
         "nameFrom":"final","netrc":"n","noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
         "pieceHashes":{"algorithm":"md5","hashes":"AAECAwQFBgcICQoLDA0ODw==","length":262144},"priority":"high",\
-        "proxy":"http://p","referer":"r","shared":true,"size":7,"stallTimeout":8,"startAt":5,"startAtText":"+2h","url":"http://h/a",\
+        "proxy":"http://p","referer":"r","shared":true,"size":7,"stallTimeout":8,"startAt":5,"startAtText":"+2h","update":true,"url":"http://h/a",\
         "user":"u","userAgent":"a"}
         """
 

@@ -12,7 +12,11 @@ struct TaskLifecycleTests {
     }
 
     private static let events: [TaskLifecycle.Event] =
-        [.start, .succeed, .fail, .release, .abandon, .pause, .resume, .resumeNow, .cancel, .retry, .update]
+        [
+            .start, .succeed, .confirm, .fail, .release, .abandon, .pause, .resume, .resumeNow, .cancel, .retry,
+            .recheck,
+            .update,
+        ]
         + TaskReason.allCases.flatMap { [.park($0, until: 7), .park($0, until: nil), .block($0)] }
 
     /// Returns the outcome from a second definition of the state machine, by state instead of by event.
@@ -32,6 +36,7 @@ struct TaskLifecycleTests {
         case .active:
             switch event {
             case .succeed: .becomes(.completed)
+            case .confirm: .becomes(.completed, .unchanged)
             case .fail: .becomes(.failed)
             case .release: .becomes(.queued)
             case .pause: .becomes(.paused, .user)
@@ -42,7 +47,7 @@ struct TaskLifecycleTests {
                     ? .becomes(.waiting, reason, until) : .refused
             case .block(let reason):
                 [.auth, .urlExpired, .sourceChanged].contains(reason) ? .becomes(.paused, reason) : .refused
-            case .start, .abandon: .refused
+            case .start, .abandon, .recheck: .refused
             }
         case .paused:
             switch event {
@@ -59,7 +64,7 @@ struct TaskLifecycleTests {
             case .cancel: .stays
             default: .refused
             }
-        case .completed: .refused
+        case .completed: event == .recheck ? .becomes(.queued) : .refused
         }
     }
 
@@ -177,7 +182,8 @@ struct TaskLifecycleTests {
         let legal: Set<TaskReason?> =
             switch state {
             case .active: []
-            case .queued, .completed, .failed, .cancelled: [nil]
+            case .queued, .failed, .cancelled: [nil]
+            case .completed: [nil, .unchanged]
             case .waiting: [.retry, .scheduled, .network, .diskFull, .disk, .quota, .dependency]
             case .paused: [.user, .auth, .urlExpired, .sourceChanged]
             }

@@ -92,6 +92,25 @@ struct DownloadNamingTests {
         #expect(next("server.iso", 2) == "server (2).iso")
     }
 
+    @Test("an update keeps the file that is current, and replaces another one whatever the configuration says")
+    func update() throws {
+        let update = try destination { $0.update = true }
+        #expect(update.keepsCurrentFile)
+        guard case .overwrite = update.conflict else {
+            Issue.record("an update overwrites")
+            return
+        }
+        #expect(try !destination().keepsCurrentFile)
+        // Without a response, as for a 304, the name is the one that is there.
+        for source in NameSource.allCases where source != .url {
+            #expect(
+                try destination(hasHead: false, known: "there") {
+                    $0.update = true
+                    $0.nameFrom = source
+                }.name == "there")
+        }
+    }
+
     @Test("the checksum is handed on, and the server's time unless it is not wanted")
     func conditions() throws {
         let destination = try destination { $0.checksum = "MD5:D41D8CD98F00B204E9800998ECF8427E" }

@@ -219,6 +219,59 @@ struct StagedBatchTests {
         #expect(events.last?.totals == BatchResult(completed: 1, failed: 0, cancelled: 0, bytesDone: 10))
     }
 
+    @Test("an entry that is an update runs its completed or failed task again, which counts from the beginning")
+    func rechecked() async throws {
+        let fixture = try StoreFixture()
+        var entries = three
+        for index in entries.indices { entries[index].specification.update = true }
+        entries[0].secrets.password = "p"
+        try await apply(entries, to: fixture)
+        try await fixture.conclude(
+            TaskID(1), #require(TaskLifecycle(state: .completed, reason: .unchanged, notBefore: nil)))
+        try await fixture.conclude(TaskID(2), .inState(.failed))
+        try await fixture.conclude(TaskID(3), .inState(.cancelled))
+        let last = try fixture.store.lastEvent()
+        let outcome = try await apply(entries, to: fixture)
+        #expect(outcome == StagedBatchOutcome(unchanged: 1, rechecked: [TaskID(1), TaskID(2)]))
+        #expect(try fixture.states([1, 2, 3].map { TaskID($0) }) == [.queued, .queued, .cancelled])
+        let work = try #require(try fixture.store.work(for: TaskID(1)))
+        #expect(work.secrets.password == "p" && work.record.bytesDone == 0 && work.record.bytesFetched == 0)
+        #expect(work.record.attempts == 0 && work.record.startedAt == nil && work.record.finishedAt == nil)
+        let events = try fixture.store.events(after: last, limit: 9).events
+        #expect(events.filter { $0.type == .retried }.map(\.id) == [TaskID(1), TaskID(2)])
+        // A task that runs is not disturbed.
+        #expect(try await apply(entries, to: fixture) == StagedBatchOutcome(unchanged: 3))
+    }
+
+    @Test("an entry that is an update is added again once history has removed its task")
+    func recheckedPast() async throws {
+        let fixture = try StoreFixture()
+        for isUpdate in [false, true] {
+            var entry = three[isUpdate ? 0 : 1]
+            entry.specification.update = isUpdate
+            let added = try await apply([entry], to: fixture)
+            let id = TaskID(try #require(added.idRanges.first).lowerBound)
+            try await fixture.conclude(id, .inState(.completed))
+            _ = try await fixture.store.remove([id], owner: nil, keepsEntries: true, now: 6_000)
+            #expect(try await apply([entry], to: fixture).added == (isUpdate ? 1 : 0))
+        }
+    }
+
+    @Test("pruning removes completed updates, and no other completed task")
+    func prunedUpdates() async throws {
+        let fixture = try StoreFixture()
+        var entries = three
+        for index in 0...1 { entries[index].specification.update = true }
+        try await apply(entries, to: fixture)
+        for id in 1...3 { try await fixture.conclude(TaskID(Int64(id)), .inState(.completed)) }
+        let planned = try await apply([entries[0]], to: fixture, prune: true, dryRun: true).plannedChanges
+        #expect(planned?.map(\.id) == [TaskID(2)])
+        let outcome = try await apply([entries[0]], to: fixture, prune: true)
+        #expect(outcome == StagedBatchOutcome(pruned: 1, rechecked: [TaskID(1)]))
+        #expect(try records(fixture).map(\.id) == [TaskID(1), TaskID(3)])
+        #expect(try await apply(entries, to: fixture).added == 1, "an entry that comes back is compared again")
+    }
+
     @Test("what a person removes, a file that names it fetches again")
     func removed() async throws {
         let fixture = try StoreFixture()

@@ -14,6 +14,7 @@ struct StoredEntryTests {
             { $0.maxSize = 5 }, { $0.startAt = 6 }, { $0.onConflict = .skip }, { $0.noMtime = true },
             { $0.mirrors = ["http://i/a"] }, { $0.metalink = true }, { $0.checksumURL = "http://h/s" }, { $0.size = 7 },
             { $0.connections = .auto }, { $0.batch = "b" }, { $0.key = "k" }, { $0.paused = true },
+            { $0.update = true },
         ]
         for change in changes {
             var task = NewTask.sample("https://example.org/ä?q=1")

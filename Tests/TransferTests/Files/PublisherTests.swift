@@ -108,7 +108,8 @@ struct PublisherTests {
         let taken = try #require(error.underlying as? TakenName)
         #expect(error.code == .nameConflict)
         let file = try taken.file()
-        #expect(file == PublishedFile(path: place.temporary.file("f"), size: 3, isVerified: false))
+        #expect(
+            file == PublishedFile(path: place.temporary.file("f"), size: 3, isVerified: false, wasPresent: true))
         #expect(try place.content(of: "f") == Array("old".utf8))
     }
 

@@ -11,7 +11,9 @@ struct HookCursorTests {
     init() throws { place = try TemporaryDirectory() }
 
     private func cursor() throws -> HookCursor {
-        try HookCursor(name: "c", directory: place.file("state/hooks")) { Issue.record("there is nothing to wait for") }
+        try HookCursor(name: "c", directory: place.file("state/hooks")) { _ in
+            Issue.record("there is nothing to wait for")
+        }
     }
 
     @Test("the position and the done events are there again, with what the shell wrote")

@@ -33,6 +33,30 @@ struct HookProcessTests {
         #expect(run("no-such-command-at-all 2>/dev/null") == .failure("it ended with 127"))
     }
 
+    @Test("a command that runs for long is named, and one that passes its limit ends with all that it started")
+    func limit() throws {
+        let pids = place.file("pids")
+        var process = HookProcess(
+            command: "trap '' TERM; sleep 60 & echo $! >'\(pids)'; echo $$ >>'\(pids)'; wait; wait", variables: [:],
+            input: [])
+        process.limit = 0.5
+        process.longTime = 0.1
+        nonisolated(unsafe) var named: [pid_t] = []
+        process.runsLong = { named.append($0) }
+        #expect(process.run() == .failure("it was ended after 500 ms"))
+        #expect(named.count == 2, "after 0.1 and 0.4 s")
+        let started = try String(contentsOfFile: pids, encoding: .utf8).split(separator: "\n").compactMap { pid_t($0) }
+        #expect(started.count == 2 && started.last == named.first)
+        // A process that has ended may still wait for its parent.
+        func runs(_ process: pid_t) -> Bool {
+            let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+            return status.map { !$0.contains(") Z ") } ?? false
+        }
+        #expect(!started.contains(where: runs))
+        process = HookProcess(command: "true", variables: [:], input: [], limit: 60)
+        #expect(process.run() == .success)
+    }
+
     @Test("the shell records a success alone, and a command's background process holds no lock")
     func recorded() throws {
         let lock = open(place.file("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

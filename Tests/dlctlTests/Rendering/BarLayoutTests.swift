@@ -101,6 +101,18 @@ import Testing
         #expect(layout(80).ending(task) == "✓ 7  a.iso  " + words)
         task.path = "/d/a.iso"
         #expect(layout(80).ending(task) == "✓ 7  /d/a.iso  " + words)
+        task.reason = .unchanged
+        #expect(layout(80).ending(task) == "✓ 7  /d/a.iso  100 MiB, unchanged, checksum verified")
+        #expect(Describe.state(task, now: 0) == "completed, unchanged")
+    }
+
+    @Test("a start time has its seconds, unless the minute is whole")
+    func seconds() {
+        let day = Clock.local(86_400_000 * 20_000).prefix(10)
+        func brief(_ moment: Milliseconds) -> String { Clock.brief(86_400_000 * 20_000 + moment, now: moment) }
+        #expect(brief(0).hasPrefix("\(day) ") && brief(0).utf8.count == 16)
+        #expect(brief(2_001).hasSuffix(":00:03"), "a moment within a second is still to come")
+        #expect(Clock.brief(60_000, now: 0).utf8.count == 5 && Clock.brief(63_000, now: 0).hasSuffix(":03"))
     }
 
     @Test("the last line of a failed task is not cut off")

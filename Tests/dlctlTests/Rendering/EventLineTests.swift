@@ -20,6 +20,9 @@ struct EventLineTests {
             words { ($0.type, $0.path, $0.bytesDone) = (.completed, "/d/x.iso", 2_097_152) }
                 == "12  completed  x.iso, 2.0 MiB")
         #expect(
+            words { ($0.type, $0.path, $0.reason) = (.completed, "/d/x.iso", .unchanged) }
+                == "12  completed  x.iso, unchanged")
+        #expect(
             words {
                 ($0.type, $0.state) = (.failed, .failed)
                 $0.error = TaskFailure(code: .http(404), message: "m", httpStatus: 404)

@@ -49,7 +49,8 @@ extension DownloadRun: TransactionClient {
         }
         let context = DownloadStateMachine.HeadContext(
             statedDigest: task.stated?.digest, hasDestinationDigest: destination?.digest != nil,
-            sentCredential: transaction.sentCredential(for: head), wallTime: Self.wallTime())
+            sentCredential: transaction.sentCredential(for: head),
+            current: head.status == 304 ? file.current() : nil, wallTime: Self.wallTime())
         let action = machine.headReceived(connection.number, head, at: url, context, facts())
         task.setUnconfirmed(machine.unconfirmed)
         guard case .receive(let plan) = action else { return .discard }

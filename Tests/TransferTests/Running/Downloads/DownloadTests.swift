@@ -215,9 +215,10 @@ struct DownloadTests {
             return await download(server.url("/f"), place.target("f", conflict: .skip, digest: digest))
         }
         let path = place.temporary.file("f")
-        #expect(try await outcome(nil).result.get() == PublishedFile(path: path, size: 3, isVerified: false))
+        let found = try await outcome(nil).result.get()
+        #expect(found == PublishedFile(path: path, size: 3, isVerified: false, wasPresent: true))
         let right = try await outcome("900150983cd24fb0d6963f7d28e17f72").result.get()
-        #expect(right == PublishedFile(path: path, size: 3, isVerified: true))
+        #expect(right == PublishedFile(path: path, size: 3, isVerified: true, wasPresent: true))
         let wrong = await outcome("00000000000000000000000000000000")
         #expect(wrong.result.error?.code == .nameConflict)
         #expect(place.names == ["f"])
