@@ -67,7 +67,7 @@ struct DiskRoomTests {
         let id = try await daemon.add(server.url("/tiny"))
         _ = try await parked(id, daemon)
         try await eventually(that: "the disk is shown as full") {
-            try await daemon.dlctl("status").output.contains("1.0 MiB stay free: FULL\n")
+            try await daemon.dlctl("status").output.contains("1.0 MiB stay free: full\n")
         }
         #expect(unlink(daemon.path("ballast")) == 0)
         #expect(try await daemon.settled(id).state == .completed)

@@ -259,6 +259,26 @@ struct WatchingTests {
         #expect(terminal.output.contains("\u{1B}[?25h"), "the cursor is shown")
     }
 
+    @Test("a task tells since when no byte came and when it connects again; lists say so after five seconds")
+    func stall() async throws {
+        let server = try ScriptedServer([
+            "/a": [.hang], "/b": [.drip(Resource(size: 1 << 20), bytesPerSecond: 1000)],
+        ])
+        let daemon = try await DaemonProcess.started()
+        let (silent, running) = (try await daemon.add(server.url("/a")), try await daemon.add(server.url("/b")))
+        let task = try await daemon.state(of: running, "to begin") { $0.bytesDone > 0 }
+        let since = try #require(task.idleSince)
+        #expect(task.reconnectsAt == since + 60_000)
+        try await eventually(that: "the list says so", within: .seconds(20), every: .milliseconds(500)) {
+            try await daemon.dlctl("list").output.contains("connecting, no data for 5 s")
+        }
+        let waiting = try await daemon.state(of: silent, "to wait for a byte") { $0.idleSince != nil }
+        #expect(waiting.reconnectsAt == nil && waiting.phase == .connecting)
+        #expect(try await daemon.dlctl("pause", "\(running)").succeeded)
+        let paused = try await daemon.state(of: running, "to pause") { $0.state == .paused }
+        #expect(paused.idleSince == nil && paused.reconnectsAt == nil)
+    }
+
     @Test("a daemon that is killed meanwhile is waited for")
     func away() async throws {
         let daemon = try await DaemonProcess.started()

@@ -73,7 +73,7 @@ struct BarLayout {
     private struct Columns {
         var bar: Int
         /// The widths of the figures; 0 for those that do not fit.
-        var figures = [4, 19, 12, 8]
+        var figures = [4, 17, 10, 8]
 
         var width: Int {
             figures.reduce(bar) { $0 + ($1 > 0 ? $1 + ($0 > 0 ? 2 : 0) : 0) }
@@ -88,7 +88,7 @@ struct BarLayout {
         for index in [1, 3, 2] where columns.width > room { columns.figures[index] = 0 }
         columns.bar = 0
         let rest = room - columns.width - 2
-        if rest >= 4 { columns.bar = min(60, rest) } else { columns.figures[0] = min(4, room) }
+        if rest >= 4 { columns.bar = min(rest, 60, max(20, width / 4)) } else { columns.figures[0] = min(4, room) }
         return columns
     }
 

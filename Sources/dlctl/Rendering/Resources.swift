@@ -47,7 +47,7 @@ enum Resources {
             guard let free = disk.free else { return "\(disk.path): the room is unknown" }
             let total = disk.total.map { " of \(ByteSize.describe($0))" } ?? ""
             let kept = disk.minimumFree > 0 ? ", \(ByteSize.describe(disk.minimumFree)) stay free" : ""
-            let full = free <= disk.minimumFree ? ": FULL" : ""
+            let full = free <= disk.minimumFree ? ": full" : ""
             return "\(disk.path): \(ByteSize.describe(free)) free\(total)\(kept)\(full)"
         }
         return lines + more(disks.count)

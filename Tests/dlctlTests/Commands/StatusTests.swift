@@ -80,9 +80,9 @@ import Testing
                 .init(host: "http://i:80", reason: "novel", until: nil),
             ])
         #expect(lines.contains("  disks      /srv: 3.0 GiB free of 9.0 GiB, 256 MiB stay free"))
-        #expect(lines.contains("             /full: 1 B free, 2 B stay free: FULL"))
+        #expect(lines.contains("             /full: 1 B free, 2 B stay free: full"))
         #expect(lines.contains("             /nfs: the room is unknown"))
-        #expect(lines.contains("             /zero: 0 B free of 1.0 MiB: FULL"))
+        #expect(lines.contains("             /zero: 0 B free of 1.0 MiB: full"))
         #expect(lines.contains("  on hold    https://h:443: asked for a delay, next try in 30 s"))
         #expect(lines.contains("             http://i:80: novel"))
     }

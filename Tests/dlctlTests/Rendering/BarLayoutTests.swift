@@ -80,8 +80,10 @@ import Testing
         let long = String(repeating: "long-", count: 11) + "end.iso"
         let running = layout(79).line(sampleTask(3, name: "長い.iso", done: 1, of: 4), now: 0)
         let paused = layout(79).line(sampleTask(4, .paused, reason: .user, name: "c.iso"), now: 0)
-        #expect(running.distance(from: running.startIndex, to: running.firstIndex(of: "長") ?? running.endIndex) == 56)
-        #expect(paused == "paused" + String(repeating: " ", count: 50) + "c.iso")
+        #expect(running.distance(from: running.startIndex, to: running.firstIndex(of: "長") ?? running.endIndex) == 50)
+        #expect(paused == "paused" + String(repeating: " ", count: 44) + "c.iso")
+        let name = String(repeating: "x", count: 29)
+        #expect(layout(79).line(sampleTask(6, name: name, done: 1, of: 4), now: 0).hasSuffix("  " + name))
         #expect(layout(79).line(sampleTask(5, .queued, name: long), now: 0) == "queued           " + long)
         let words = "name does not resolve, 4th try in 2 h 0 min"
         #expect(layout(51).line(waiting, now: 0) == words + "  b")
