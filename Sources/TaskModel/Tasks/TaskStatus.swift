@@ -36,7 +36,7 @@ public struct TaskStatus: Sendable, Equatable {
     public var rate: Int64?
     /// The estimated remaining time in seconds.
     public var eta: Int64?
-    /// The time since which a running transfer has neither received nor sent a byte; `nil` while a limit holds it back.
+    /// The time since which a running transfer has neither received nor sent a byte, and no limit has held it back.
     public var idleSince: Milliseconds?
     /// The time at which the connection is made again if no byte passes until then; `nil` before the first byte.
     public var reconnectsAt: Milliseconds?

@@ -170,8 +170,8 @@ struct BarLayout {
 
     // MARK: - Many tasks
 
-    /// Returns the line with the totals. What does not fit is dropped: first the bar, then the number of tasks that did
-    /// not complete, the bytes and the time left.
+    /// Returns the line with the totals. What does not fit is dropped: first the bar, then the bytes, the time left and
+    /// the numbers of ended tasks.
     func total(_ total: Total) -> String {
         let done = "\(total.completed) of \(total.tasks) completed"
         let words = words(done, total.others.words, total.bytes, total.bytesTotal, total.rate, total.eta)
@@ -180,8 +180,7 @@ struct BarLayout {
         return withBar(words, fraction)
     }
 
-    /// Returns the line with the totals of a watch without an end. What does not fit is dropped: first the bar, then the
-    /// numbers of ended tasks, the bytes and the time left.
+    /// Returns the line with the totals of a watch without an end. What does not fit is dropped as with ``total(_:)``.
     func open(_ total: OpenTally.Total) -> String {
         let running = "\(total.active) active, \(total.held) waiting"
         let ended = (total.completed > 0 ? ", \(total.completed) completed" : "") + total.others.words
@@ -196,7 +195,7 @@ struct BarLayout {
         let amount = "  \(ByteSize.describe(bytes))\(size)"
         let rate = "  \(Describe.rate(rate))"
         let left = "  \(eta.map { Describe.clock(seconds: $0) } ?? "-:--") left"
-        return [first + ended + amount + rate + left, first + amount + rate + left, first + rate + left, first + rate]
+        return [first + ended + amount + rate + left, first + ended + rate + left, first + ended + rate, first + rate]
             .first { DisplayWidth.of($0) <= width } ?? DisplayWidth.fit(first, width)
     }
 

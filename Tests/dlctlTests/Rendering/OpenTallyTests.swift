@@ -22,8 +22,8 @@ import Testing
             let narrow = BarLayout(width: width, style: Terminal.Style(colour: false, unicode: true))
             #expect(DisplayWidth.of(narrow.open(tally.total(of: []))) <= width)
         }
-        let narrow = BarLayout(width: 39, style: Terminal.Style(colour: false, unicode: true))
-        #expect(narrow.open(tally.total(of: [])) == "1 active, 5 waiting  1.0 MiB/s")
+        let narrow = BarLayout(width: 56, style: Terminal.Style(colour: false, unicode: true))
+        #expect(narrow.open(tally.total(of: [])) == "1 active, 5 waiting, 1 completed, 1 failed  1.0 MiB/s")
     }
 
     @Test("the summary counts the bytes of the watch: all of new tasks, of older ones what came since they were seen")
