@@ -88,7 +88,7 @@ extension DaemonStatus {
         /// The free bytes; `null` if the disk does not tell.
         public var free: Int64?
         public var total: Int64?
-        /// The free bytes that downloads leave untouched.
+        /// The free bytes that downloads leave untouched: `disk.min-free`, at most a twentieth of the disk.
         public var minimumFree: Int64
 
         public init(path: String, free: Int64?, total: Int64?, minimumFree: Int64) {

@@ -58,7 +58,7 @@ extension QueueHandler {
             configurationFile: description.configurationFile,
             limits: await limitsInForce(),
             disks: await queue.diskRooms().map {
-                .init(path: $0.path, free: $0.free, total: $0.total, minimumFree: queue.minimumFree)
+                .init(path: $0.path, free: $0.free, total: $0.total, minimumFree: queue.minimumFree(on: $0))
             },
             hosts: try await queue.heldHosts(for: caller).map {
                 .init(host: $0.host, reason: $0.cause.rawValue, owner: $0.owner, until: $0.until)

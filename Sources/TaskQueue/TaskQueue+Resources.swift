@@ -43,8 +43,8 @@ extension TaskQueue {
         package var total: Int64?
     }
 
-    /// The free bytes that downloads leave untouched.
-    package var minimumFree: Int64 { settings.minimumFree }
+    /// Returns the free bytes that downloads leave untouched on a disk.
+    package func minimumFree(on disk: DiskRoom) -> Int64 { Directory.reserve(settings.minimumFree, of: disk.total) }
 
     /// Returns the room of the directories for downloads, as it was within the last second. A disk that does not answer
     /// in time has none.
@@ -74,6 +74,8 @@ extension TaskQueue {
         while true {
             var information = statvfs()
             if statvfs(place, &information) == 0 {
+                // A disk without a size, as a tmpfs without a limit, tells neither.
+                guard information.f_blocks > 0 else { return DiskRoom(path: path) }
                 let unit = Int64(clamping: information.f_frsize)
                 return DiskRoom(
                     path: path, free: Int64(clamping: information.f_bavail).multipliedClamped(by: unit),

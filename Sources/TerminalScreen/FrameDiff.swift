@@ -48,7 +48,7 @@ public struct FrameDiff: Sendable {
     /// dropped.
     public mutating func update(to frame: Frame, size: ScreenSize) -> [UInt8] {
         let lines = (0..<max(0, size.rows)).map { row in
-            row < frame.lines.count ? frame.lines[row].encoded(allowsColour: allowsColour) : []
+            row < frame.lines.count ? frame.lines[row].encoded(allowsColour: allowsColour, columns: size.columns) : []
         }
         var bytes: [UInt8] = []
         let isNew = shown == nil || size != self.size

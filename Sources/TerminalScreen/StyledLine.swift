@@ -42,16 +42,24 @@ public struct StyledLine: Sendable, Equatable {
     public struct Span: Sendable, Equatable {
         public var text: String
         public var style: TextStyle
+        /// The column at which the text begins, from 0; `nil` for the one behind the text before.
+        public var column: Int?
     }
 
     public private(set) var spans: [Span] = []
+    /// The style of the whole row, also where there is no text.
+    private var background: TextStyle?
 
     public init() {}
 
     public init(_ text: String, _ style: TextStyle = .plain) { append(text, style) }
 
-    public mutating func append(_ text: String, _ style: TextStyle = .plain) {
-        if !text.isEmpty { spans.append(Span(text: text, style: style)) }
+    /// Appends a text.
+    ///
+    /// - Parameter column: the column at which the text begins, for text behind characters of whose width terminals
+    ///   disagree.
+    public mutating func append(_ text: String, _ style: TextStyle = .plain, at column: Int? = nil) {
+        if !text.isEmpty { spans.append(Span(text: text, style: style, column: column)) }
     }
 
     public mutating func append(_ line: StyledLine) { spans += line.spans }
@@ -59,17 +67,26 @@ public struct StyledLine: Sendable, Equatable {
     /// The text without its styles.
     public var text: String { spans.reduce("") { $0 + $1.text } }
 
-    /// Returns this line with foreground and background exchanged.
+    /// Returns this line with foreground and background exchanged, over the whole row.
     public var reversed: StyledLine {
         var line = self
-        for index in line.spans.indices { line.spans[index].style = TextStyle(isBold: true, isReversed: true) }
+        let style = TextStyle(isBold: true, isReversed: true)
+        for index in line.spans.indices { line.spans[index].style = style }
+        line.background = style
         return line
     }
 
     /// Returns the bytes for the terminal. A control character, which could drive the terminal, becomes `?`.
-    func encoded(allowsColour: Bool) -> [UInt8] {
+    ///
+    /// - Parameter columns: the width of the row.
+    func encoded(allowsColour: Bool, columns: Int) -> [UInt8] {
         var bytes: [UInt8] = []
+        // The text is written over blanks: how many would be missing behind it depends on the terminal.
+        if let parameters = background?.parameters(allowsColour: allowsColour) {
+            bytes += Array("\u{1B}[\(parameters)m\(String(repeating: " ", count: max(0, columns)))\u{1B}[0m\r".utf8)
+        }
         for span in spans {
+            if let column = span.column { bytes += Array("\u{1B}[\(max(0, column) + 1)G".utf8) }
             let parameters = span.style.parameters(allowsColour: allowsColour)
             if !parameters.isEmpty { bytes += Array("\u{1B}[\(parameters)m".utf8) }
             for scalar in span.text.unicodeScalars {

@@ -26,10 +26,12 @@ struct ProgressStatusTests {
     @Test("an event with more bytes changes all values", arguments: [10, 11] as [Int64])
     func growth(bytesDone: Int64) {
         var status = Self.status(.active, bytesDone: 10)
+        (status.idleSince, status.reconnectsAt) = (1, 2)
         let isApplied = status.advance(by: Self.event(bytesDone: bytesDone))
         #expect(isApplied)
         #expect(status.bytesDone == bytesDone && status.bytesTotal == 100)
         #expect(status.rate == 5 && status.eta == 7 && status.connections == 2)
+        #expect(status.idleSince == nil && status.reconnectsAt == nil)
     }
 
     @Test(

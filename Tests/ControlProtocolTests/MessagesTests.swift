@@ -80,9 +80,9 @@ struct MessagesTests {
             try encode(TaskStatus(record))
                 == #"{"afterTask":null,"attempts":0,"batch":null,"bytesDone":0,"bytesFetched":0,"bytesTotal":null,"#
                 + #""checksum":null,"checksumURL":null,"connections":0,"createdAt":9,"error":null,"#
-                + #""eta":null,"fileState":null,"finishedAt":null,"id":1,"key":null,"#
+                + #""eta":null,"fileState":null,"finishedAt":null,"id":1,"idleSince":null,"key":null,"#
                 + #""kind":"download","name":null,"notBefore":null,"owner":1000,"path":null,"phase":null,"#
-                + #""priority":"normal","rate":null,"reason":null,"startedAt":null,"state":"queued","#
+                + #""priority":"normal","rate":null,"reason":null,"reconnectsAt":null,"startedAt":null,"state":"queued","#
                 + #""url":"https://a.example/f","verified":false}"#)
     }
 

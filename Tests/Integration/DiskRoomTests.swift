@@ -52,6 +52,29 @@ struct DiskRoomTests {
         try await disk.unmount()
     }
 
+    @Test("the state shows a disk as full exactly if no download may write there")
+    func shown() async throws {
+        let server = try ScriptedServer([
+            "/small": [.serve(Resource(size: 5 * mebibyte))], "/tiny": [.serve(Resource(size: 2))],
+        ])
+        let daemon = try DaemonProcess(configuration: "retry: {attempts: 10, base-delay: 500ms, max-delay: 1s}\n")
+        let disk = try await Mount.tmpfs(at: daemon.downloads, bytes: 20 * mebibyte)
+        try await daemon.start()
+        let empty = try await daemon.dlctl("status").output
+        #expect(empty.contains("20.0 MiB free of 20.0 MiB, 1.0 MiB stay free\n"), "\(empty)")
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/small")).succeeded)
+        try Resource(size: 14 * mebibyte).write(to: daemon.path("ballast"))
+        let id = try await daemon.add(server.url("/tiny"))
+        _ = try await parked(id, daemon)
+        try await eventually(that: "the disk is shown as full") {
+            try await daemon.dlctl("status").output.contains("1.0 MiB stay free: full\n")
+        }
+        #expect(unlink(daemon.path("ballast")) == 0)
+        #expect(try await daemon.settled(id).state == .completed)
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
     @Test("F13: a part of no use any more is no reason to wait for room")
     func ownPart() async throws {
         let resource = Resource(size: 12 * mebibyte)

@@ -29,7 +29,7 @@ struct SelectionTests {
         for answer in ["n\n", "\n", "yess\n"] {
             let outcome = try await onTerminal(daemon, "remove --all", typing: answer)
             #expect(outcome.status == .exited(1), "\(outcome)")
-            #expect(outcome.output.contains("Remove 2 tasks? [y/N]") && outcome.output.contains("no task was removed"))
+            #expect(outcome.output.contains("remove 2 tasks? [y/N]") && outcome.output.contains("no task was removed"))
             #expect(try daemon.tasks().count == 2)
         }
         let yes = try await onTerminal(daemon, "remove --all", typing: "y\n")
@@ -91,7 +91,7 @@ struct SelectionTests {
         let mine = try await daemon.dlctl("remove", "--all", "--owner", "0")
         #expect(mine.succeeded && mine.output.contains("2 tasks removed"), "\(mine)")
         let asked = try await onTerminal(daemon, "remove --state paused", typing: "n\n")
-        #expect(asked.output.contains("Remove 1 task, owned by other users (uid 65534: 1)? [y/N]"), "\(asked.output)")
+        #expect(asked.output.contains("remove 1 task, owned by other users (uid 65534: 1)? [y/N]"), "\(asked.output)")
         #expect(try await daemon.dlctl("remove", "--all", "--yes").output.contains("1 task removed"))
     }
 

@@ -56,6 +56,12 @@ struct TopTests {
         try await terminal.wait(for: "task 1 has the priority high")
         terminal.type("l50K\r")
         try await terminal.wait(for: "task 1 is limited to 50.0 KiB/s")
+        terminal.type("Lconfig\r")
+        try await terminal.wait(for: "downloads have no limit (configuration)")
+        terminal.type("Lnone\r")
+        try await eventually(that: "the limit is none") {
+            try await daemon.dlctl("limit", "--json").output.contains(#""downloadSource":"command""#)
+        }
         terminal.type("t")
         try await terminal.wait(for: "task 1")
         terminal.type("a\u{1B}[200~\(server.url("/b"))\n\u{1B}[201~\r")
@@ -70,11 +76,19 @@ struct TopTests {
 
     @Test("a refused command says so on the screen, which stays")
     func refused() async throws {
+        let server = try ScriptedServer(["/hangs": [.hang]])
         let daemon = try await DaemonProcess.started()
         let terminal = try top(daemon)
         try await terminal.wait(for: "no task runs or waits")
         terminal.type("aftp:bad\r")
         try await terminal.wait(for: "ftp:bad: has no //")
+        // The text is corrected in the prompt; Escape with nothing open changes nothing.
+        terminal.type(String(repeating: "\u{7F}", count: 7) + server.url("/hangs") + "\r")
+        try await terminal.wait(for: "added task 1")
+        try await terminal.wait(for: "connecting")
+        // A key follows at once, so that the first byte is the Escape key.
+        terminal.type("\u{1B}\u{1B}[Bp")
+        try await terminal.wait(for: "task 1 paused")
         terminal.type("\u{3}")
         #expect(try await terminal.child.wait() == .exited(130))
         try await expectRestored(terminal)
@@ -213,7 +227,7 @@ struct WatchingTests {
         let daemon = try await DaemonProcess.started()
         _ = try await daemon.add("--paused", "--batch", "n", server.url("/a"))
         let good = try watch(daemon, "--batch", "n")
-        try await eventually(that: "the row is shown") { good.output.contains("1  a") }
+        try await eventually(that: "the row is shown") { good.output.contains("1  paused") }
         #expect(try await daemon.dlctl("resume", "1").succeeded)
         #expect(try await good.child.wait() == .exited(0))
         #expect(good.output.contains("1 of 1 task completed: 97.7 KiB"), "\(good.output)")
@@ -240,9 +254,29 @@ struct WatchingTests {
         try await terminal.wait(for: "1 active, 0 waiting")
         terminal.type("\u{3}")
         #expect(try await terminal.child.wait() == .exited(130))
-        try await terminal.wait(for: "1 task completed, 1 not; ")
+        try await terminal.wait(for: "1 task completed, 1 failed: ")
         try await terminal.wait(for: "to try again: dlctl retry 2")
         #expect(terminal.output.contains("\u{1B}[?25h"), "the cursor is shown")
+    }
+
+    @Test("a task tells since when no byte came and when it connects again; lists say so after five seconds")
+    func stall() async throws {
+        let server = try ScriptedServer([
+            "/a": [.hang], "/b": [.drip(Resource(size: 1 << 20), bytesPerSecond: 1000)],
+        ])
+        let daemon = try await DaemonProcess.started()
+        let (silent, running) = (try await daemon.add(server.url("/a")), try await daemon.add(server.url("/b")))
+        let task = try await daemon.state(of: running, "to begin") { $0.bytesDone > 0 }
+        let since = try #require(task.idleSince)
+        #expect(task.reconnectsAt == since + 60_000)
+        try await eventually(that: "the list says so", within: .seconds(20), every: .milliseconds(500)) {
+            try await daemon.dlctl("list").output.contains("connecting, no data for 5 s")
+        }
+        let waiting = try await daemon.state(of: silent, "to wait for a byte") { $0.idleSince != nil }
+        #expect(waiting.reconnectsAt == nil && waiting.phase == .connecting)
+        #expect(try await daemon.dlctl("pause", "\(running)").succeeded)
+        let paused = try await daemon.state(of: running, "to pause") { $0.state == .paused }
+        #expect(paused.idleSince == nil && paused.reconnectsAt == nil)
     }
 
     @Test("a daemon that is killed meanwhile is waited for")

@@ -56,14 +56,14 @@ struct WaitTests {
         _ = try await daemon.add("--paused", server.url("/a"))
         _ = try await daemon.add("--paused", server.url("/b"))
         let child = try onTerminal(daemon, "wait 1 2")
-        try await eventually(that: "the rows are shown") { child.standardOutput.contains("of 2 done") }
+        try await eventually(that: "the rows are shown") { child.standardOutput.contains("of 2 completed") }
         #expect(try await daemon.dlctl("resume", "1", "2").succeeded)
         #expect(try await child.wait() == .exited(1))
         let text = child.standardOutput
-        #expect(text.contains("1  a") && text.contains("of 2 done"), "\(text)")
+        #expect(text.contains("1  paused") && text.contains("of 2 completed"), "\(text)")
         #expect(text.contains("✗ b  task 2 failed: http-404"), "\(text)")
         #expect(text.contains("✓ 1  \(daemon.downloads)/a"), "\(text)")
-        #expect(text.contains("1 of 2 tasks completed: 97.7 KiB in"), "\(text)")
+        #expect(text.contains("1 of 2 tasks completed, 1 failed: 97.7 KiB in"), "\(text)")
         #expect(text.contains("to try again: dlctl retry 2"), "\(text)")
     }
 

@@ -51,13 +51,18 @@ import Testing
         var line = StyledLine("a", .colour(.red))
         line.append("b", .dim)
         line.append("c", .bold)
-        #expect(text(line.encoded(allowsColour: true)) == "\u{1B}[31ma\u{1B}[0m\u{1B}[2mb\u{1B}[0m\u{1B}[1mc\u{1B}[0m")
-        #expect(text(line.encoded(allowsColour: false)) == "ab\u{1B}[1mc\u{1B}[0m")
-        #expect(text(line.reversed.encoded(allowsColour: false)).hasPrefix("\u{1B}[1;7ma\u{1B}[0m"))
+        func text(_ line: StyledLine, allowsColour: Bool = false) -> String {
+            self.text(line.encoded(allowsColour: allowsColour, columns: 9))
+        }
+        #expect(text(line, allowsColour: true) == "\u{1B}[31ma\u{1B}[0m\u{1B}[2mb\u{1B}[0m\u{1B}[1mc\u{1B}[0m")
+        #expect(text(line) == "ab\u{1B}[1mc\u{1B}[0m")
+        line.append("d", at: 7)
+        #expect(text(line) == "ab\u{1B}[1mc\u{1B}[0m\u{1B}[8Gd")
+        #expect(text(line.reversed).hasPrefix("\u{1B}[1;7m         \u{1B}[0m\r\u{1B}[1;7ma\u{1B}[0m"))
     }
 
     @Test("no control character of a text reaches the terminal")
     func controls() {
-        #expect(text(StyledLine("a\u{1B}[2J\u{9B}\n\u{7F}é").encoded(allowsColour: true)) == "a?[2J???é")
+        #expect(text(StyledLine("a\u{1B}[2J\u{9B}\n\u{7F}é").encoded(allowsColour: true, columns: 9)) == "a?[2J???é")
     }
 }

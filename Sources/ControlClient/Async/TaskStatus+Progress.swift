@@ -15,6 +15,9 @@ extension TaskStatus {
         bytesTotal = event.bytesTotal ?? bytesTotal
         rate = progress.rate
         eta = progress.eta
+        // The event does not tell these; whoever shows them reads the task.
+        idleSince = nil
+        reconnectsAt = nil
         connections = progress.connections
         return true
     }

@@ -136,6 +136,8 @@ enum SharedSchema: String, CaseIterable {
         ParameterField("bytesFetched", .count, "all bytes received or sent over all attempts"),
         ParameterField("rate", JSONSchema.count.orNull, "bytes per second"),
         ParameterField("eta", JSONSchema.count.orNull, "the remaining time in seconds"),
+        ParameterField("idleSince", JSONSchema.milliseconds.orNull, "since when a running transfer moves no byte"),
+        ParameterField("reconnectsAt", JSONSchema.milliseconds.orNull, "when it connects again if no byte comes"),
         ParameterField("connections", .count, "the open connections"),
         ParameterField("attempts", .count, "the attempts so far"),
         ParameterField("notBefore", JSONSchema.milliseconds.orNull, "the earliest start"),

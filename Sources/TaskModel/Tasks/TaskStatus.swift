@@ -36,6 +36,10 @@ public struct TaskStatus: Sendable, Equatable {
     public var rate: Int64?
     /// The estimated remaining time in seconds.
     public var eta: Int64?
+    /// The time since which a running transfer has neither received nor sent a byte, and no limit has held it back.
+    public var idleSince: Milliseconds?
+    /// The time at which the connection is made again if no byte passes until then; `nil` before the first byte.
+    public var reconnectsAt: Milliseconds?
     /// The number of open connections.
     public var connections: Int
     /// The number of attempts since the last progress.
@@ -80,6 +84,8 @@ public struct TaskStatus: Sendable, Equatable {
         bytesFetched = record.bytesFetched
         rate = nil
         eta = nil
+        idleSince = nil
+        reconnectsAt = nil
         connections = 0
         attempts = record.attempts
         notBefore = record.lifecycle.notBefore
@@ -101,7 +107,7 @@ public struct TaskStatus: Sendable, Equatable {
 extension TaskStatus: Codable {
     private enum CodingKeys: String, CodingKey {
         case id, kind, state, reason, phase, url, path, name, owner, batch, key, priority
-        case bytesDone, bytesTotal, bytesFetched, rate, eta, connections, attempts
+        case bytesDone, bytesTotal, bytesFetched, rate, eta, idleSince, reconnectsAt, connections, attempts
         case notBefore, createdAt, startedAt, finishedAt, error, checksum, checksumURL, verified, afterTask
         case fileState
     }
@@ -126,6 +132,8 @@ extension TaskStatus: Codable {
         try container.encode(bytesFetched, forKey: .bytesFetched)
         try container.encode(rate, forKey: .rate)
         try container.encode(eta, forKey: .eta)
+        try container.encode(idleSince, forKey: .idleSince)
+        try container.encode(reconnectsAt, forKey: .reconnectsAt)
         try container.encode(connections, forKey: .connections)
         try container.encode(attempts, forKey: .attempts)
         try container.encode(notBefore, forKey: .notBefore)

@@ -26,9 +26,11 @@ struct RunActivity {
 
     private(set) var slot = Slot.active
     private var meter = RateMeter()
-    /// The time of the last change of the byte count.
-    private var lastMoved: Milliseconds
+    /// The time of the last change of the byte count, or at which a limit held the transfer back.
+    private(set) var lastMoved: Milliseconds
     private var lastTransferred: Int64 = 0
+    /// The retries so far, and the time of the last one.
+    private var retries = (count: 0, last: Milliseconds.min)
 
     init(now: Milliseconds) { lastMoved = now }
 
@@ -41,12 +43,14 @@ struct RunActivity {
     ///
     /// - Parameters:
     ///   - transferred: the bytes received or sent in this run.
+    ///   - retries: the number of times that this run has connected again.
     ///   - isHeldBack: Whether a limit of the daemon holds the transfer back. Such a run is not silent.
     mutating func observe(
-        _ transferred: Int64, isHeldBack: Bool, stallTimeout: Milliseconds, now: Milliseconds
+        _ transferred: Int64, retries: Int = 0, isHeldBack: Bool, stallTimeout: Milliseconds, now: Milliseconds
     ) -> Changes {
         var changes = Changes()
         meter.record(transferred, at: now)
+        if retries != self.retries.count { self.retries = (retries, now) }
         if transferred != lastTransferred {
             changes.hasFirstBytes = lastTransferred == 0 && holdsSlot
             lastTransferred = transferred
@@ -61,6 +65,12 @@ struct RunActivity {
             changes.silence = isSilent
         }
         return changes
+    }
+
+    /// Returns the time at which the connection counts as stalled if no byte passes; `nil` before the first byte, when
+    /// other time-outs apply, and where there is no time-out.
+    func stall(after timeout: Milliseconds) -> Milliseconds? {
+        lastTransferred > 0 && timeout > 0 ? max(lastMoved, retries.last).addingClamped(timeout) : nil
     }
 
     /// Releases the slot.

@@ -64,8 +64,17 @@ final class RunningTask {
             exchanges: request?.task?.metrics.exchanges ?? [], transferred: progress.transferredBytes)
     }
 
+    /// The time without a byte after which the transfer connects again, in milliseconds.
+    var stallTimeout: Milliseconds {
+        record.specification.stallTimeout ?? manager.session.configuration.stallTimeout
+    }
+
     /// Returns the stored status, updated with the live values.
-    func status(over stored: TaskRecord, at monotonic: Milliseconds) -> TaskStatus {
+    ///
+    /// - Parameters:
+    ///   - monotonic: the monotonic time.
+    ///   - now: the time since 1970.
+    func status(over stored: TaskRecord, at monotonic: Milliseconds, now: Milliseconds) -> TaskStatus {
         var status = TaskStatus(stored)
         status.state = .active
         status.reason = nil
@@ -84,6 +93,11 @@ final class RunningTask {
         if let rate = status.rate, rate > 0, let total = progress.totalBytes {
             let left = max(0, total.subtractingClamped(progress.completedBytes))
             status.eta = left / rate + (left % rate == 0 ? 0 : 1)
+        }
+        if activity.holdsSlot {
+            let offset = now.subtractingClamped(monotonic)
+            status.idleSince = activity.lastMoved.addingClamped(offset)
+            status.reconnectsAt = activity.stall(after: stallTimeout)?.addingClamped(offset)
         }
         status.connections = activity.holdsSlot ? max(1, progress.connections) : 0
         status.attempts = record.attempts + (request?.retryCount ?? 0) + 1

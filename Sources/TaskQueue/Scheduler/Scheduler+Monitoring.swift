@@ -24,8 +24,8 @@ extension Scheduler {
         var due: [(id: TaskID, since: Milliseconds)] = []
         for (id, task) in running.runs where !task.lifecycle.hasEnded {
             let changes = task.activity.observe(
-                task.progress.transferredBytes, isHeldBack: task.progress.isHeldBack,
-                stallTimeout: settings.stallTimeout, now: now)
+                task.progress.transferredBytes, retries: task.request?.retryCount ?? 0,
+                isHeldBack: task.progress.isHeldBack, stallTimeout: task.stallTimeout, now: now)
             if changes.hasFirstBytes { chooser.recordResponse(of: task.place) }
             if let isSilent = changes.silence { chooser.setSilent(isSilent, task.place) }
             if changes != .init() { hasRoom = true }

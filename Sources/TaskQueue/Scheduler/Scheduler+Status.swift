@@ -46,7 +46,7 @@ extension Scheduler {
                 return status(ofReady: record, blockedHosts: blocked[record.owner] ?? [], now: now)
             }
             task.activity.measure(task.progress.transferredBytes, now: now)
-            return task.status(over: record, at: now)
+            return task.status(over: record, at: now, now: clock.now())
         }
     }
 
@@ -58,7 +58,7 @@ extension Scheduler {
         return running.runs.values.compactMap { task in
             guard !task.lifecycle.hasEnded else { return nil }
             task.activity.measure(task.progress.transferredBytes, now: now)
-            return task.status(over: task.record, at: now)
+            return task.status(over: task.record, at: now, now: clock.now())
         }
     }
 

@@ -10,7 +10,10 @@ extension Directory {
     public func freeSpace() -> Int64? { room?.free }
 
     /// Returns the bytes to keep free here: `wanted`, but at most a twentieth of the file system.
-    public func reserve(_ wanted: Int64) -> Int64 { min(wanted, (capacity ?? 0) / 20) }
+    public func reserve(_ wanted: Int64) -> Int64 { Self.reserve(wanted, of: capacity) }
+
+    /// Returns the bytes to keep free on a file system of `capacity` bytes; none if its size is unknown.
+    public static func reserve(_ wanted: Int64, of capacity: Int64?) -> Int64 { min(wanted, (capacity ?? 0) / 20) }
 
     /// The size of the file system and the bytes that an unprivileged user can still write; `nil` if it does not report
     /// them.

@@ -42,8 +42,7 @@ struct Confirmation {
     }
 
     private func obtain(_ count: TaskCountResult, _ others: [TaskCountResult.Owner]) throws {
-        let verb = action.verb.prefix(1).uppercased() + action.verb.dropFirst()
-        guard let isConfirmed = Self.ask("\(verb) \(Self.text(count, others))?") else {
+        guard let isConfirmed = Self.ask("\(action.verb) \(Self.text(count, others))?") else {
             guard !others.isEmpty else { return }
             throw Failure.usage(
                 "\(Self.text(count, others)) would be \(action.participle); confirm with --yes, select only your own "
@@ -59,7 +58,7 @@ struct Confirmation {
         let all = plan.unchanged + plan.updated + plan.checked + plan.pruned
         guard plan.pruned > all / 2 else { return }
         let text = "\(plan.pruned) of the \(Describe.count(all, "task")) of the batch \(Escape.visible(batch))"
-        guard let isConfirmed = ask("Cancel \(text)?") else {
+        guard let isConfirmed = ask("cancel \(text)?") else {
             throw Failure.usage(
                 "--prune: would cancel \(text); confirm with --yes, or list them with --dry-run", field: "--yes")
         }

@@ -15,7 +15,7 @@ struct WaitTally {
     private var sizes: [TaskID: Size] = [:]
     private var pending: (done: Int64, total: Int64, unknown: Int) = (0, 0, 0)
     private(set) var completed = 0
-    private(set) var unsuccessful = 0
+    private(set) var others = OtherEndings()
     private var ended: (done: Int64, total: Int64) = (0, 0)
     /// The bytes of the completed tasks.
     private(set) var completedBytes: Int64 = 0
@@ -56,7 +56,7 @@ struct WaitTally {
     mutating func end(_ id: TaskID, _ task: TaskStatus?, isCompleted: Bool, isNew: Bool) {
         let before = sizes.removeValue(forKey: id)
         if let before { take(before) }
-        if isCompleted { completed += 1 } else { unsuccessful += 1 }
+        if isCompleted { completed += 1 } else { others.add(task?.state) }
         let done = task?.bytesDone ?? before?.done ?? 0
         ended.done = ended.done.addingClamped(done)
         ended.total = ended.total.addingClamped(isCompleted ? done : task?.bytesTotal ?? done)
@@ -71,9 +71,9 @@ struct WaitTally {
     ///
     /// - Parameter rate: the throughput of the tasks that run.
     func total(rate: Int64) -> BarLayout.Total {
-        let isKnown = pending.unknown == 0 && sizes.count + completed + unsuccessful == tasks
+        let isKnown = pending.unknown == 0 && sizes.count + completed + others.count == tasks
         return BarLayout.Total(
-            tasks: tasks, completed: completed, unsuccessful: unsuccessful,
+            tasks: tasks, completed: completed, others: others,
             bytes: ended.done.addingClamped(pending.done),
             bytesTotal: isKnown ? ended.total.addingClamped(pending.total) : nil, rate: rate)
     }

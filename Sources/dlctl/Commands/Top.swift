@@ -32,6 +32,9 @@ struct Top: DaemonCommand {
     func validate() throws {
         if batch?.isEmpty == true { throw ValidationError("--batch: is empty; give the name of a batch.") }
         if search?.isEmpty == true { throw ValidationError("--search: is empty; give a text to search for.") }
+        if let search, search.utf8.count > TaskFilter.maximumSearch {
+            throw ValidationError("--search: is longer than \(TaskFilter.maximumSearch) bytes.")
+        }
     }
 
     func perform(_ context: Context) throws {

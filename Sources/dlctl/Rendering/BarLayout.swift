@@ -12,15 +12,14 @@ struct BarLayout {
     struct Total: Equatable {
         var tasks = 0
         var completed = 0
-        /// The number of tasks that failed, were cancelled or removed, or need user action.
-        var unsuccessful = 0
+        var others = OtherEndings()
         var bytes: Int64 = 0
         /// The size of all tasks; `nil` if that of any task is unknown.
         var bytesTotal: Int64?
         var rate: Int64 = 0
 
         /// The number of tasks that are no longer waited for.
-        var ended: Int { completed + unsuccessful }
+        var ended: Int { completed + others.count }
 
         /// The time left in seconds; `nil` if it is unknown.
         var eta: Int64? {
@@ -31,16 +30,30 @@ struct BarLayout {
 
     // MARK: - One task
 
-    /// Returns the line for a task that has not settled.
+    /// Returns the line for a task that has not settled. The name stands last: terminals disagree about the width of some
+    /// characters.
     func line(_ task: TaskStatus, now: Milliseconds) -> String {
-        let head = id(task.id) + DisplayWidth.pad(DisplayWidth.fitMiddle(Describe.name(task), nameWidth), nameWidth)
-        let room = width - DisplayWidth.of(head) - 2
-        guard task.state == .active, task.phase != .verifying, task.phase != .publishing else {
-            let state = Describe.state(task, now: now) { Self.countdown(to: $0, now: now) }
-            let words = DisplayWidth.fit(Escape.visible(state), max(0, room))
-            return "\(head)  \(paint(words, task.state == .waiting ? .yellow : .dim))"
+        let name = Describe.name(task)
+        let head = id(task.id)
+        let width = width - DisplayWidth.of(head)
+        let columns = columns(of: width)
+        guard Self.moves(task, now: now) else {
+            let words = Escape.visible(Describe.state(task, now: now) { Self.countdown(to: $0, now: now) })
+            let start = DisplayWidth.split(
+                DisplayWidth.of(words), DisplayWidth.of(name), usual: columns.width + 2, width: width)
+            let shown = DisplayWidth.fitMiddle(words, max(0, start - 2))
+            let blanks = String(repeating: " ", count: max(0, start - DisplayWidth.of(shown)))
+            let isHeld = task.state == .waiting || Describe.stall(task, now: now) != nil
+            return head + paint(shown, isHeld ? .yellow : .dim) + blanks
+                + DisplayWidth.fitMiddle(name, max(0, width - start))
         }
-        return head + "  " + progress(task, room: room)
+        return head + progress(task, columns) + "  " + DisplayWidth.fitMiddle(name, max(0, width - columns.width - 2))
+    }
+
+    /// Whether bytes of a task pass, so that its line has a bar and figures instead of words.
+    static func moves(_ task: TaskStatus, now: Milliseconds) -> Bool {
+        task.state == .active && (task.phase == nil || task.phase == .transferring)
+            && Describe.stall(task, now: now) == nil
     }
 
     /// Returns a point in time with the time left until then: `14:05, in 3 min 20 s`.
@@ -56,31 +69,43 @@ struct BarLayout {
         idWidth > 0 ? DisplayWidth.pad(id.description, idWidth, right: true) + "  " : ""
     }
 
-    private var nameWidth: Int { min(28, max(8, width * 3 / 10)) }
+    /// The columns before the name: the bar, percent, amount, rate and time left.
+    private struct Columns {
+        var bar: Int
+        /// The widths of the figures; 0 for those that do not fit.
+        var figures = [4, 17, 10, 8]
 
-    /// Returns the bar and the figures. Figures that do not fit are dropped: first the amount, then the rate, then the
-    /// time left.
-    private func progress(_ task: TaskStatus, room: Int) -> String {
+        var width: Int {
+            figures.reduce(bar) { $0 + ($1 > 0 ? $1 + ($0 > 0 ? 2 : 0) : 0) }
+        }
+    }
+
+    /// Returns the columns for a line. Figures that do not fit are dropped: first the amount, then the time left, then
+    /// the rate.
+    private func columns(of width: Int) -> Columns {
+        let room = max(0, width - min(28, max(8, self.width * 3 / 10)) - 2)
+        var columns = Columns(bar: 10)
+        for index in [1, 3, 2] where columns.width > room { columns.figures[index] = 0 }
+        columns.bar = 0
+        let rest = room - columns.width - 2
+        if rest >= 4 { columns.bar = min(rest, 60, max(20, width / 4)) } else { columns.figures[0] = min(4, room) }
+        return columns
+    }
+
+    /// Returns the bar and the figures.
+    private func progress(_ task: TaskStatus, _ columns: Columns) -> String {
         let amount =
             task.bytesTotal.map { "\(ByteSize.describe(task.bytesDone))/\(ByteSize.describe($0))" }
             ?? ByteSize.describe(task.bytesDone)
         let percent = task.bytesTotal.flatMap { Describe.percent(task.bytesDone, of: $0) }.map { "\($0)%" } ?? ""
         let rate = task.rate.map { Describe.rate($0) } ?? ""
         let left = task.eta.map { Describe.clock(seconds: $0) } ?? ""
-        var figures: [(text: String, width: Int)] = [(percent, 4), (amount, 19), (rate, 12), (left, 8)]
-        func taken() -> Int { figures.reduce(0) { $0 + $1.width + 2 } }
-        for index in [1, 2, 1] where room - taken() < 10 && figures.count > 1 { figures.remove(at: index) }
-        let barWidth = min(60, room - taken())
-        var text = ""
-        if barWidth >= 4 {
-            text = bar(fraction: Self.fraction(task.bytesDone, task.bytesTotal), width: barWidth)
-        } else {
-            figures[0].width = max(0, min(4, room))
+        let fraction = Self.fraction(task.bytesDone, task.bytesTotal)
+        var parts = columns.bar > 0 ? [bar(fraction: fraction, width: columns.bar)] : []
+        for (figure, width) in zip([percent, amount, rate, left], columns.figures) where width > 0 {
+            parts.append(DisplayWidth.pad(figure, width, right: true))
         }
-        for figure in figures {
-            text += (text.isEmpty ? "" : "  ") + DisplayWidth.pad(figure.text, figure.width, right: true)
-        }
-        return text
+        return parts.joined(separator: "  ")
     }
 
     private static func fraction(_ done: Int64, _ total: Int64?) -> Double? {
@@ -146,41 +171,40 @@ struct BarLayout {
 
     // MARK: - Many tasks
 
-    /// Returns the line with the totals. What does not fit is dropped: first the bar, then the number of tasks that did
-    /// not complete.
+    /// Returns the line with the totals. What does not fit is dropped: first the bar, then the bytes, the time left and
+    /// the numbers of ended tasks.
     func total(_ total: Total) -> String {
-        let done = "\(total.ended) of \(total.tasks) done"
-        let unsuccessful = total.unsuccessful > 0 ? ", \(total.unsuccessful) not completed" : ""
-        let amount =
-            total.bytesTotal.map { "\(ByteSize.describe(total.bytes)) of \(ByteSize.describe($0))" }
-            ?? ByteSize.describe(total.bytes)
-        let left = total.eta.map { Describe.clock(seconds: $0) } ?? "-:--"
-        let figures = "  \(amount)  \(Describe.rate(total.rate))  \(left) left"
-        var words = done + unsuccessful + figures
-        if DisplayWidth.of(words) > width { words = done + figures }
-        let room = min(40, width - DisplayWidth.of(words) - 2)
-        guard room >= 10 else { return DisplayWidth.fit(words, width) }
+        let done = "\(total.completed) of \(total.tasks) completed"
+        let words = words(done, total.others.words, total.bytes, total.bytesTotal, total.rate, total.eta)
         let fraction =
             Self.fraction(total.bytes, total.bytesTotal) ?? Double(total.ended) / Double(max(1, total.tasks))
-        return bar(fraction: fraction, width: room) + "  " + words
+        return withBar(words, fraction)
     }
 
-    /// Returns the line with the totals of a watch without an end. What does not fit is dropped: first the numbers of
-    /// ended tasks, then the bar.
+    /// Returns the line with the totals of a watch without an end. What does not fit is dropped as with ``total(_:)``.
     func open(_ total: OpenTally.Total) -> String {
         let running = "\(total.active) active, \(total.held) waiting"
-        var ended = total.completed > 0 ? ", \(total.completed) done" : ""
-        if total.unsuccessful > 0 { ended += ", \(total.unsuccessful) not completed" }
-        let amount =
-            total.bytesTotal.map { "\(ByteSize.describe(total.bytes)) of \(ByteSize.describe($0))" }
-            ?? ByteSize.describe(total.bytes)
-        let left = total.eta.map { Describe.clock(seconds: $0) } ?? "-:--"
-        let figures = "  \(amount)  \(Describe.rate(total.rate))  \(left) left"
-        var words = running + ended + figures
-        if DisplayWidth.of(words) > width { words = running + figures }
+        let ended = (total.completed > 0 ? ", \(total.completed) completed" : "") + total.others.words
+        let words = words(running, ended, total.bytes, total.bytesTotal, total.rate, total.eta)
+        return withBar(words, Self.fraction(total.bytes, total.bytesTotal))
+    }
+
+    private func words(
+        _ first: String, _ ended: String, _ bytes: Int64, _ bytesTotal: Int64?, _ rate: Int64, _ eta: Int64?
+    ) -> String {
+        let size = bytesTotal.map { " of \(ByteSize.describe($0))" } ?? ""
+        let amount = "  \(ByteSize.describe(bytes))\(size)"
+        let rate = "  \(Describe.rate(rate))"
+        let left = "  \(eta.map { Describe.clock(seconds: $0) } ?? "-:--") left"
+        return [first + ended + amount + rate + left, first + ended + rate + left, first + ended + rate, first + rate]
+            .first { DisplayWidth.of($0) <= width } ?? DisplayWidth.fit(first, width)
+    }
+
+    /// Returns a line with a bar before it if there is room, and if the fraction is known.
+    private func withBar(_ words: String, _ fraction: Double?) -> String {
         let room = min(40, width - DisplayWidth.of(words) - 2)
-        guard room >= 10, total.bytesTotal != nil else { return DisplayWidth.fit(words, width) }
-        return bar(fraction: Self.fraction(total.bytes, total.bytesTotal), width: room) + "  " + words
+        guard room >= 10, let fraction else { return words }
+        return bar(fraction: fraction, width: room) + "  " + words
     }
 
     // MARK: - Colour

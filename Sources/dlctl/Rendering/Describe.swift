@@ -39,7 +39,7 @@ enum Describe {
     /// full`.
     ///
     /// - Parameters:
-    ///   - namesState: whether `waiting` or `queued` precedes the explanation.
+    ///   - namesState: whether `waiting`, `queued` or `active` precedes the explanation.
     ///   - clock: formats a point in time; by default ``Clock/brief(_:now:)``.
     static func state(
         _ task: TaskStatus, now: Milliseconds, namesState: Bool = false,
@@ -47,10 +47,11 @@ enum Describe {
     ) -> String {
         switch task.state {
         case .active:
-            if task.phase == .verifying || task.phase == .publishing || task.phase == .connecting {
-                return task.phase?.rawValue ?? task.state.rawValue
-            }
-            return "active" + share(task)
+            if task.phase == .verifying || task.phase == .publishing { return task.phase?.rawValue ?? "active" }
+            let stall = stall(task, now: now)
+            if task.phase == .connecting { return "connecting" + (stall.map { ", \($0)" } ?? "") }
+            guard let stall else { return "active" + share(task) }
+            return namesState ? "active\(share(task)): \(stall)" : stall
         case .waiting, .queued:
             let words = Waiting(task).words(now: now, clock: clock ?? { Clock.brief($0, now: now) })
             return namesState && task.reason != nil ? "\(task.state.rawValue): \(words)" : words
@@ -62,6 +63,23 @@ enum Describe {
         case .failed: return "failed" + (task.error.map { ": \(Cause.phrase($0))" } ?? "")
         case .completed, .cancelled: return task.state.rawValue + (task.reason.map { ", \($0.rawValue)" } ?? "")
         }
+    }
+
+    /// The time without a byte from which a transfer is told to stand still, in milliseconds.
+    private static let patience: Milliseconds = 5_000
+
+    /// Returns since when no byte came and what happens next: `no data for 40 s, reconnects in 20 s`; `nil` while bytes
+    /// come.
+    static func stall(_ task: TaskStatus, now: Milliseconds) -> String? {
+        guard task.state == .active, let since = task.idleSince else { return nil }
+        let idle = now.subtractingClamped(since)
+        guard idle >= patience else { return nil }
+        let next = task.reconnectsAt.map { moment in
+            let left = moment.subtractingClamped(now)
+            return left > 0
+                ? ", reconnects in \(span(milliseconds: left.addingClamped(999) / 1000 * 1000))" : ", reconnects now"
+        }
+        return "no data for \(span(milliseconds: idle / 1000 * 1000))" + (next ?? "")
     }
 
     private static func share(_ task: TaskStatus) -> String {

@@ -3,7 +3,7 @@ import TaskModel
 /// A field of a task's JSON, which can be a column of a list and the key by which the list is sorted.
 enum ListField: String, CaseIterable {
     case id, kind, state, reason, phase, url, path, name, owner, batch, key, priority
-    case bytesDone, bytesTotal, bytesFetched, rate, eta, connections, attempts
+    case bytesDone, bytesTotal, bytesFetched, rate, eta, idleSince, reconnectsAt, connections, attempts
     case notBefore, createdAt, startedAt, finishedAt, error, checksum, checksumURL, verified, afterTask
     case fileState
 
@@ -37,7 +37,7 @@ enum ListField: String, CaseIterable {
     private var isNumber: Bool {
         switch self {
         case .id, .bytesDone, .bytesTotal, .bytesFetched, .rate, .eta, .connections, .attempts, .afterTask,
-            .notBefore, .createdAt, .startedAt, .finishedAt:
+            .notBefore, .createdAt, .startedAt, .finishedAt, .idleSince, .reconnectsAt:
             true
         default: false
         }
@@ -80,6 +80,8 @@ enum ListField: String, CaseIterable {
             case .bytesFetched: ByteSize.describe(task.bytesFetched)
             case .rate: task.rate.map { Describe.rate($0) }
             case .eta: task.eta.map { Describe.clock(seconds: $0) }
+            case .idleSince: task.idleSince.map(Clock.local)
+            case .reconnectsAt: task.reconnectsAt.map(Clock.local)
             case .connections: "\(task.connections)"
             case .attempts: "\(task.attempts)"
             case .notBefore: task.notBefore.map(Clock.local)
@@ -126,6 +128,8 @@ enum ListField: String, CaseIterable {
         case .bytesFetched: number(task.bytesFetched)
         case .rate: number(task.rate)
         case .eta: number(task.eta)
+        case .idleSince: number(task.idleSince)
+        case .reconnectsAt: number(task.reconnectsAt)
         case .connections: number(task.connections)
         case .attempts: number(task.attempts)
         case .notBefore: number(task.notBefore)

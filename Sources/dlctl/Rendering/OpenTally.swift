@@ -7,7 +7,7 @@ struct OpenTally {
     /// The number of tasks that are queued or wait.
     private(set) var held = 0
     private(set) var completed = 0
-    private(set) var unsuccessful = 0
+    private(set) var others = OtherEndings()
     private var rate: Int64 = 0
     /// The bytes received or sent since the start.
     private var transferred: Int64 = 0
@@ -48,7 +48,7 @@ struct OpenTally {
         // A task that was never seen has run between two looks.
         let before = event.id.flatMap { seen.removeValue(forKey: $0) } ?? 0
         transfer(task?.bytesFetched ?? event.bytesDone ?? 0, since: before)
-        if event.type == .completed { completed += 1 } else { unsuccessful += 1 }
+        if event.type == .completed { completed += 1 } else { others.add(event.type == .failed ? .failed : .cancelled) }
     }
 
     /// The values of the total line.
@@ -56,7 +56,7 @@ struct OpenTally {
         var active: Int
         var held: Int
         var completed: Int
-        var unsuccessful: Int
+        var others: OtherEndings
         var bytes: Int64
         /// The size of the running tasks; `nil` if that of any is unknown.
         var bytesTotal: Int64?
@@ -75,15 +75,14 @@ struct OpenTally {
         let sizes = tasks.map(\.bytesTotal)
         let isKnown = !tasks.isEmpty && tasks.count >= active && !sizes.contains(nil)
         return Total(
-            active: active, held: held, completed: completed, unsuccessful: unsuccessful, bytes: bytes,
+            active: active, held: held, completed: completed, others: others, bytes: bytes,
             bytesTotal: isKnown ? sizes.reduce(Int64(0)) { $0.addingClamped($1 ?? 0) } : nil, rate: rate)
     }
 
     /// Returns the first line of the summary.
     func headline(elapsed: Milliseconds) -> String {
-        var text = "\(Describe.count(completed, "task")) completed"
-        if unsuccessful > 0 { text += ", \(unsuccessful) not" }
-        text += "; \(ByteSize.describe(transferred)) in \(Describe.span(milliseconds: elapsed))"
+        var text = "\(Describe.count(completed, "task")) completed\(others.words): "
+        text += "\(ByteSize.describe(transferred)) in \(Describe.span(milliseconds: elapsed))"
         let mean = elapsed > 0 ? Double(transferred) * 1000 / Double(elapsed) : 0
         if mean >= 1, mean < 9e18 { text += ", \(Describe.rate(Int64(mean)))" }
         return text

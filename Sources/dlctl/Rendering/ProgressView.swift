@@ -42,7 +42,10 @@ final class ProgressView {
         // A line that wraps would leave parts of older lines beside it.
         if !lasting.isEmpty { output.text("\u{1B}[J") }
         for line in lasting { output.text(line + "\n") }
+        // No automatic wrap: a terminal may count more columns for a name.
+        output.text("\u{1B}[?7l")
         for line in lines { output.text(line + "\u{1B}[K\n") }
+        output.text("\u{1B}[?7h")
         if lines.count < drawn { output.text("\u{1B}[J") }
         output.flush()
         drawn = lines.count

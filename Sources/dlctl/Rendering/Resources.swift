@@ -46,10 +46,9 @@ enum Resources {
         let lines = disks.prefix(shown).map { disk in
             guard let free = disk.free else { return "\(disk.path): the room is unknown" }
             let total = disk.total.map { " of \(ByteSize.describe($0))" } ?? ""
-            let kept =
-                disk.minimumFree > 0
-                ? ", \(ByteSize.describe(disk.minimumFree)) stay free\(free <= disk.minimumFree ? ": FULL" : "")" : ""
-            return "\(disk.path): \(ByteSize.describe(free)) free\(total)\(kept)"
+            let kept = disk.minimumFree > 0 ? ", \(ByteSize.describe(disk.minimumFree)) stay free" : ""
+            let full = free <= disk.minimumFree ? ": full" : ""
+            return "\(disk.path): \(ByteSize.describe(free)) free\(total)\(kept)\(full)"
         }
         return lines + more(disks.count)
     }

@@ -16,7 +16,7 @@ struct WaitSummary {
     var areOthersShown: Bool
 
     func lines() -> [String] {
-        var headline = "\(tally.completed) of \(Describe.count(tasks, "task")) completed"
+        var headline = "\(tally.completed) of \(Describe.count(tasks, "task")) completed\(tally.others.words)"
         if tally.completed > 0 { headline += ": \(ByteSize.describe(tally.completedBytes))" }
         if tally.fetched > 0, elapsed > 0 {
             headline += "\(tally.completed > 0 ? "" : ":") in \(Describe.span(milliseconds: elapsed))"

@@ -2,26 +2,17 @@ import TerminalScreen
 
 extension StyledLine {
     /// The width in columns.
-    var width: Int { spans.reduce(0) { $0 + DisplayWidth.of($1.text) } }
+    var width: Int { spans.reduce(0) { ($1.column ?? $0) + DisplayWidth.of($1.text) } }
 
     /// Returns this line cut to `width` columns.
     func fitted(_ width: Int) -> StyledLine {
         guard self.width > width else { return self }
         var line = StyledLine()
-        var left = width
-        for span in spans where left > 0 {
-            let text = DisplayWidth.fit(span.text, left)
-            line.append(text, span.style)
-            left -= DisplayWidth.of(text)
+        for span in spans {
+            let text = DisplayWidth.fit(span.text, width - (span.column ?? line.width))
+            line.append(text, span.style, at: span.column)
             if text != span.text { break }
         }
-        return line
-    }
-
-    /// Returns this line with spaces up to `width` columns.
-    func padded(_ width: Int) -> StyledLine {
-        var line = self
-        line.append(String(repeating: " ", count: max(0, width - self.width)))
         return line
     }
 

@@ -14,8 +14,12 @@ struct TextPrompt: Equatable {
     private(set) var characters: [Character] = []
     /// The number of characters before the cursor.
     private(set) var cursor = 0
+    /// The change that was sent to the daemon and is not answered yet. The prompt stays open for a refusal.
+    var sent: TopAction?
 
     var text: String { String(characters) }
+    /// Whether the prompt asks for a rate limit.
+    var isRate: Bool { if case .rate = purpose { true } else { false } }
 
     init(_ purpose: Purpose, text: String = "") {
         self.purpose = purpose

@@ -8,8 +8,8 @@ enum TopAction: Sendable, Equatable {
     case priority(TaskID, TaskPriority)
     /// The rate limit of a task in bytes per second; `nil` removes it.
     case rate(TaskID, Int64?)
-    /// The limit of all downloads together; `nil` returns to the configuration.
-    case downloadRate(Int64?)
+    /// The limit of all downloads together.
+    case downloadRate(DaemonLimitsParameters.Rate)
     case add([String])
 
     /// Carries out the change.
@@ -32,10 +32,10 @@ enum TopAction: Sendable, Equatable {
                     rate.map { "task \(id) is limited to \(Describe.rate($0))" } ?? "task \(id) has no limit of its own"
                 )
             case .downloadRate(let rate):
-                _ = try client.limits(DaemonLimitsParameters(download: rate.map { .limit($0) } ?? .configured))
-                return TopMessage(
-                    rate.map { "downloads are limited to \(Describe.rate($0))" }
-                        ?? "downloads have the limit of the configuration")
+                let limits = try client.limits(DaemonLimitsParameters(download: rate))
+                let words = limits.download.map { "are limited to \(Describe.rate($0))" } ?? "have no limit"
+                let origin = limits.downloadSource == "command" ? "" : " (\(limits.downloadSource))"
+                return TopMessage("downloads \(words)\(origin)")
             case .add(let urls):
                 let ids = try client.add(urls.map { TaskSpecification(url: $0) })
                 return TopMessage("added task " + ids.map(\.description).joined(separator: ", "))

@@ -5,22 +5,41 @@ import TerminalScreen
 struct TopColumns {
     var width: Int
     var unicode: Bool
-    var idWidth: Int
-    /// Whether the tasks stand below the names of their hosts.
-    var isGrouped: Bool
+    var idWidth = 4
+    private var hostWidth = 0
+    private var batchWidth = 0
 
     private static let percentWidth = 4
     private static let sizeWidth = 9
     private static let rateWidth = 10
     private static let leftWidth = 8
-    private static let leastStateWidth = 30
 
     private var barWidth: Int { width >= 160 ? 24 : width >= 100 ? 16 : width >= 72 ? 10 : 0 }
     private var showsSize: Bool { width >= 50 }
     private var showsLeft: Bool { width >= 60 }
     private var showsRate: Bool { width >= 36 }
-    private var hostWidth: Int { width >= 120 && !isGrouped ? width / 6 : 0 }
-    private var batchWidth: Int { width >= 140 ? 16 : 0 }
+
+    /// - Parameter isGrouped: whether the tasks stand below the names of their hosts.
+    init(width: Int, unicode: Bool, tasks: [TaskStatus], isGrouped: Bool) {
+        self.width = width
+        self.unicode = unicode
+        func widest(_ text: (TaskStatus) -> String) -> Int { tasks.reduce(0) { max($0, DisplayWidth.of(text($1))) } }
+        idWidth = max(4, widest(\.id.description))
+        let host = width >= 120 && !isGrouped ? widest(Self.host) : 0
+        let batch = width >= 140 ? widest(Self.batch) : 0
+        // Beyond their shares these columns take what the names leave.
+        let left = nameWidth - max(4, widest(name)) - 4
+        batchWidth = batch > 0 ? max("BATCH".count, min(batch, max(16, left - host))) : 0
+        hostWidth = host > 0 ? max("HOST".count, min(host, max(width / 6, left - batchWidth))) : 0
+    }
+
+    private func name(_ task: TaskStatus) -> String {
+        (task.kind == .upload ? (unicode ? "↑ " : "^ ") : "") + Describe.name(task)
+    }
+
+    private static func host(_ task: TaskStatus) -> String { Escape.visible(HostSum.host(of: task.url)) }
+
+    private static func batch(_ task: TaskStatus) -> String { task.batch.map(Escape.visible) ?? "" }
 
     /// The width of the columns between the id and the name.
     private var middleWidth: Int { progressWidth + (showsSize ? Self.sizeWidth + 1 : 0) }
@@ -61,7 +80,7 @@ struct TopColumns {
         case .task(let task): append(task, to: &line, now: now)
         }
         line = line.fitted(width)
-        return isSelected ? line.padded(width).reversed : line
+        return isSelected ? line.reversed : line
     }
 
     private func host(_ sum: HostSum) -> String {
@@ -73,20 +92,20 @@ struct TopColumns {
 
     private func append(_ task: TaskStatus, to line: inout StyledLine, now: Milliseconds) {
         line.append(DisplayWidth.pad(task.id.description, idWidth, right: true) + "  ")
-        if task.state == .active, task.phase == nil || task.phase == .transferring {
+        let name = name(task)
+        var start = middleWidth + 2
+        if BarLayout.moves(task, now: now) {
             appendProgress(task, to: &line)
+            line.append("  ")
         } else {
-            appendState(task, to: &line, now: now)
+            start = appendState(task, to: &line, before: DisplayWidth.of(name), now: now)
         }
-        let mark = task.kind == .upload ? (unicode ? "↑ " : "^ ") : ""
-        let name = DisplayWidth.fitMiddle(mark + Describe.name(task), nameWidth)
-        line.append("  " + DisplayWidth.pad(name, nameWidth))
-        if hostWidth > 0 {
-            let host = DisplayWidth.fit(Escape.visible(HostSum.host(of: task.url)), hostWidth)
-            line.append("  " + DisplayWidth.pad(host, hostWidth), .dim)
-        }
-        if batchWidth > 0 {
-            line.append("  " + DisplayWidth.fit(task.batch.map(Escape.visible) ?? "", batchWidth), .dim)
+        line.append(DisplayWidth.fitMiddle(name, middleWidth + 2 + nameWidth - start))
+        for (text, columns, start) in [
+            (Self.host(task), hostWidth, width - hostWidth - (batchWidth > 0 ? batchWidth + 2 : 0)),
+            (Self.batch(task), batchWidth, width - batchWidth),
+        ] where columns > 0 {
+            line.append(DisplayWidth.fit(text, columns), .dim, at: start)
         }
     }
 
@@ -110,19 +129,28 @@ struct TopColumns {
         line.append(text)
     }
 
-    /// Appends the state of a task that transfers nothing. It takes the column of the size too, if no size is known, or
-    /// if it would be cut to less than ``leastStateWidth``.
-    private func appendState(_ task: TaskStatus, to line: inout StyledLine, now: Milliseconds) {
+    /// Appends the state of a task that transfers nothing, and its size if it is known and the state is not cut for it.
+    ///
+    /// - Parameter name: the width of the name.
+    /// - Returns: the width up to the name.
+    private func appendState(
+        _ task: TaskStatus, to line: inout StyledLine, before name: Int, now: Milliseconds
+    ) -> Int {
         let words = Escape.visible(Describe.state(task, now: now))
-        let bytes = task.bytesTotal ?? (task.bytesDone > 0 ? task.bytesDone : nil)
-        guard let bytes, showsSize, progressWidth >= min(DisplayWidth.of(words), Self.leastStateWidth) else {
-            line.append(DisplayWidth.pad(DisplayWidth.fit(words, middleWidth), middleWidth), Self.style(of: task))
-            return
+        let bytes = showsSize ? task.bytesTotal ?? (task.bytesDone > 0 ? task.bytesDone : nil) : nil
+        var size = bytes.map { self.size(ByteSize.describe($0)) } ?? ""
+        func split() -> Int {
+            DisplayWidth.split(
+                DisplayWidth.of(words) + DisplayWidth.of(size), name, usual: middleWidth + 2,
+                width: middleWidth + 2 + nameWidth)
         }
+        if split() - 2 < DisplayWidth.of(words) + DisplayWidth.of(size) { size = "" }
+        let start = split()
+        let room = start - 2 - DisplayWidth.of(size)
         // The reason begins the words, and the time of the next attempt ends them.
-        let shown = DisplayWidth.fitMiddle(words, progressWidth)
-        line.append(DisplayWidth.pad(shown, progressWidth), Self.style(of: task))
-        line.append(size(ByteSize.describe(bytes)))
+        line.append(DisplayWidth.pad(DisplayWidth.fitMiddle(words, room), room), Self.style(of: task))
+        line.append(size + "  ")
+        return start
     }
 
     private func size(_ text: String) -> String { " " + DisplayWidth.pad(text, Self.sizeWidth, right: true) }

@@ -26,8 +26,7 @@ struct TopDetails {
         guard let total = detail.status.bytesTotal, total > 0 else { return [] }
         let segments = detail.transferredSegments ?? []
         let width = max(8, min(200, self.width - 4))
-        let title =
-            "segments: \(segments.count), each sign is \(ByteSize.describe(max(1, total / Int64(width * 2))))"
+        let title = "map, one character for \(ByteSize.describe(max(1, total / Int64(width * 2))))"
         return [StyledLine(), StyledLine("  " + title, .bold)]
             + SegmentMap(width: width, style: .init(colour: false, unicode: unicode))
             .lines(2, segments, live.connections, total: total).map { StyledLine("  " + $0, .colour(.cyan)) }

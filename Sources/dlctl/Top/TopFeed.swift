@@ -24,7 +24,8 @@ final class TopFeed: Sendable {
         case round(Round)
         /// The daemon does not answer.
         case away(since: Milliseconds, String)
-        case result(TopMessage)
+        /// The answer to a change; without one, to all that wait.
+        case result(TopMessage, to: TopAction? = nil)
     }
 
     private enum Timing {
@@ -118,7 +119,7 @@ final class TopFeed: Sendable {
                     do throws(ClientError) {
                         // A change of one task has no time-out of its own.
                         connection.deadline = .after(seconds: Timing.answerTimeout)
-                        post(.result(try action.perform(connection)))
+                        post(.result(try action.perform(connection), to: action))
                     } catch {
                         // Whether a change was carried out is unknown once its connection is lost.
                         post(.away(since: Clock.now(), Self.reason(error)))

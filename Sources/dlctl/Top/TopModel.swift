@@ -80,8 +80,16 @@ struct TopModel {
                 connection = .away(since: since, text)
                 self.message = nil
             }
-        case .result(let result): self.message = result
+        case .result(let result, let action): receive(result, to: action)
         }
+    }
+
+    /// Shows an answer. The prompt that sent the change closes, or stays with a refusal to be corrected.
+    private mutating func receive(_ result: TopMessage, to action: TopAction?) {
+        message = result
+        guard case .prompt(var prompt) = mode, let sent = prompt.sent, action == nil || action == sent else { return }
+        prompt.sent = nil
+        mode = result.isRefusal ? .prompt(prompt) : modeBefore
     }
 
     private mutating func receive(_ round: TopFeed.Round) {
@@ -157,7 +165,7 @@ struct TopModel {
         case .list:
             if handleList(key) { return nil }
             if key == .escape {
-                guard clearFilters() else { return .quit }
+                clearFilters()
                 return nil
             }
             if key == .character("q") { return .quit }
@@ -273,15 +281,13 @@ struct TopModel {
         scroll()
     }
 
-    /// - Returns: whether there was a filter.
-    private mutating func clearFilters() -> Bool {
-        guard query.search != nil || query.batch != nil || query.states != .open else { return false }
+    private mutating func clearFilters() {
+        guard query.search != nil || query.batch != nil || query.states != .open else { return }
         change {
             $0.search = nil
             $0.batch = nil
             $0.states = .open
         }
-        return true
     }
 
     // MARK: - Commands
@@ -328,7 +334,10 @@ struct TopModel {
     private mutating func edit(_ prompt: TextPrompt, _ key: Key) -> Effect? {
         var prompt = prompt
         switch key {
-        case .escape: mode = modeBefore
+        case .escape:
+            mode = modeBefore
+            message = nil
+        case _ where prompt.sent != nil: break
         case .enter: return accept(prompt)
         default:
             if prompt.handle(key) { message = nil }
@@ -342,25 +351,40 @@ struct TopModel {
         let text = words.joined(separator: " ")
         switch prompt.purpose {
         case .search:
+            guard text.utf8.count <= TaskFilter.maximumSearch else {
+                message = TopMessage("the text is longer than \(TaskFilter.maximumSearch) bytes", isRefusal: true)
+                return nil
+            }
             mode = modeBefore
             change { $0.search = text.isEmpty ? nil : text }
         case .batch:
             mode = modeBefore
             change { $0.batch = text.isEmpty ? nil : text }
         case .add:
+            guard words.isEmpty else { return send(.add(words), prompt) }
             mode = modeBefore
-            return words.isEmpty ? nil : .perform(.add(words))
         case .rate(let target):
-            guard let rate = RateArgument(argument: text) else {
-                message = TopMessage("'\(text)' is not a rate, such as 500K, 2M or none", isRefusal: true)
+            guard let rate = DaemonRateArgument(argument: text)?.rate else {
+                message = TopMessage(
+                    "\"\(text)\" is not a limit; give bytes per second as in 500K or 2M, none, or config",
+                    isRefusal: true)
                 return nil
             }
-            mode = modeBefore
-            return switch target {
-            case .task(let id): .perform(.rate(id, rate.bytesPerSecond))
-            case .downloads: .perform(.downloadRate(rate.bytesPerSecond))
+            switch (target, rate) {
+            case (.downloads, _): return send(.downloadRate(rate), prompt)
+            case (.task(let id), .limit(let bytes)): return send(.rate(id, bytes), prompt)
+            case (.task(let id), .unlimited), (.task(let id), .configured): return send(.rate(id, nil), prompt)
             }
         }
         return nil
+    }
+
+    /// Sends a change; its prompt stays until the answer.
+    private mutating func send(_ action: TopAction, _ prompt: TextPrompt) -> Effect {
+        var prompt = prompt
+        prompt.sent = action
+        mode = .prompt(prompt)
+        message = nil
+        return .perform(action)
     }
 }

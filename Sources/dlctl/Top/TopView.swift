@@ -27,7 +27,7 @@ struct TopView {
                 lines += list(layout)
             }
         }
-        let (foot, column) = footer()
+        let (foot, column) = footer(isOnlyRow: layout.footerRows == 1)
         lines +=
             layout.footerRows == 2
             ? [foot, keys()] : layout.footerRows == 1 ? [foot.spans.isEmpty ? keys() : foot] : []
@@ -86,12 +86,12 @@ struct TopView {
 
     private func list(_ layout: TopLayout) -> [StyledLine] {
         let rows = model.rows
-        let ids = rows.compactMap { $0.task?.id.description.count }.max() ?? 1
-        let columns = TopColumns(
-            width: width, unicode: unicode, idWidth: max(4, ids), isGrouped: model.query.groupsByHost)
-        var lines = layout.titleRows > 0 ? [columns.titles()] : []
         let end = min(rows.count, model.offset + layout.listRows)
-        for index in min(model.offset, end)..<end {
+        let shown = min(model.offset, end)..<end
+        let columns = TopColumns(
+            width: width, unicode: unicode, tasks: rows[shown].compactMap(\.task), isGrouped: model.query.groupsByHost)
+        var lines = layout.titleRows > 0 ? [columns.titles()] : []
+        for index in shown {
             lines.append(columns.line(rows[index], isSelected: index == model.selection, now: now))
         }
         if rows.isEmpty, layout.listRows > 0 { lines.append(StyledLine("  " + emptyText, .dim)) }
@@ -115,10 +115,10 @@ struct TopView {
     // MARK: - Footer
 
     /// Returns the line of messages and prompts, and the column of the cursor in a prompt.
-    private func footer() -> (StyledLine, column: Int?) {
+    private func footer(isOnlyRow: Bool) -> (StyledLine, column: Int?) {
         switch model.mode {
         case .prompt(let prompt):
-            if let message = model.message { return (line(message), nil) }
+            if isOnlyRow, let message = model.message { return (line(message), nil) }
             return promptLine(prompt)
         case .question(let text, _): return (StyledLine(text, .bold), nil)
         case .list, .details, .help: break
@@ -148,8 +148,8 @@ struct TopView {
             case .search: "search in URL and path: "
             case .batch: "batch: "
             case .add: "add URL: "
-            case .rate(.task(let id)): "rate of task \(id) (500K, 2M, none): "
-            case .rate(.downloads): "rate of all downloads (500K, 2M, none): "
+            case .rate(.task(let id)): "limit of task \(id): "
+            case .rate(.downloads): "limit of all downloads: "
             }
         let before = Escape.visible(String(prompt.characters.prefix(prompt.cursor)))
         let after = Escape.visible(String(prompt.characters.dropFirst(prompt.cursor)))
@@ -165,12 +165,15 @@ struct TopView {
     }
 
     private func keys() -> StyledLine {
+        if case .prompt = model.mode, let message = model.message { return line(message) }
         let text =
             switch model.mode {
-            case .prompt: "Enter accepts  Esc gives up"
+            case .prompt(let prompt) where prompt.sent != nil: "asking the daemon  Esc back"
+            case .prompt(let prompt):
+                "Enter accept  Esc back" + (prompt.isRate ? "  500K, 2M, none or config" : "")
             case .question: "y yes  any other key no"
             case .help: "any key closes the help"
-            case .details: "Esc back  p pause  r resume  c cancel  t retry  + - priority  l rate  h help"
+            case .details: "Esc back  p pause  r resume  c cancel  t retry  + - priority  l limit  h help"
             case .list: "h help  q quit  Enter details  p pause  r resume  c cancel  t retry  a add"
             }
         return StyledLine(text, .dim)
@@ -182,13 +185,13 @@ struct TopView {
             ("Enter", "details of the task; folds a host"),
             ("p  r  c  t", "pause, resume, cancel, retry the task"),
             ("+  -  P", "raise, lower, step the priority"),
-            ("l  L", "rate limit of the task, of all downloads"),
+            ("l  L", "limit of the task, of all downloads"),
             ("a", "add a URL, or several with spaces between"),
             ("/  b", "search in URL and path, show one batch"),
             ("f  F", "next, previous filter by state"),
             ("s", "next order: rate, left, size, progress, name"),
             ("H", "tasks by host, with sums"),
-            ("Esc", "back; shows all tasks again; quits"),
+            ("Esc", "back; shows all tasks again"),
             ("Ctrl-L  Ctrl-Z  q", "draw again, stop for a while, quit"),
         ]
         return keys.map { key, text in

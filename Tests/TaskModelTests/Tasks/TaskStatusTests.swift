@@ -8,6 +8,7 @@ struct TaskStatusTests {
     private static let fields: Set<String> = [
         "id", "kind", "state", "reason", "phase", "url", "path", "name", "owner", "batch", "key", "priority",
         "bytesDone", "bytesTotal", "bytesFetched", "rate", "eta", "connections", "attempts", "notBefore", "createdAt",
+        "idleSince", "reconnectsAt",
         "startedAt", "finishedAt", "error", "checksum", "checksumURL", "verified", "afterTask", "fileState",
     ]
 
@@ -77,6 +78,7 @@ struct TaskStatusTests {
         status.phase = .transferring
         status.rate = 1
         status.eta = 2
+        (status.idleSince, status.reconnectsAt) = (11, 12)
         status.fileState = .present
         let object = try Self.object(status)
         #expect(Set(object.keys) == Self.fields)

@@ -38,6 +38,18 @@ struct RunActivityTests {
         #expect(observe(0, at: 5_999) == .init())
     }
 
+    @Test("the connection stalls a time-out after the last byte or the last retry; before a byte that is not known")
+    mutating func stall() {
+        _ = observe(0, at: 1_000)
+        #expect(activity.stall(after: 60_000) == nil && activity.lastMoved == 0)
+        _ = observe(1, at: 2_000)
+        _ = observe(1, at: 50_000)
+        #expect(activity.stall(after: 60_000) == 62_000 && activity.lastMoved == 2_000)
+        _ = activity.observe(1, retries: 1, isHeldBack: false, stallTimeout: Self.stallTimeout, now: 65_000)
+        #expect(activity.stall(after: 60_000) == 125_000 && activity.lastMoved == 2_000)
+        #expect(activity.stall(after: 0) == nil && activity.stall(after: .max) == .max)
+    }
+
     @Test("a run without a slot is neither silent nor the first to receive")
     mutating func released() {
         #expect(activity.releaseSlot() == .active)

@@ -119,6 +119,7 @@ struct DirectoryTests {
         #expect((directory.freeSpace() ?? 0) > 0)
         #expect(directory.reserve(1000) == 1000)
         #expect(directory.reserve(.max) < .max)
+        #expect(Directory.reserve(256 << 20, of: 20 << 20) == 1 << 20 && Directory.reserve(1, of: nil) == 0)
     }
 
     @Test("an entry moves to another directory, replaces what is there only where it may, and says where it cannot")

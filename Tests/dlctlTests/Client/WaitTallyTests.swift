@@ -19,7 +19,7 @@ import Testing
         tally.end(TaskID(1), sampleTask(1, .completed, done: 100, of: 100), isCompleted: true, isNew: false)
         tally.end(TaskID(2), nil, isCompleted: false, isNew: false)
         total = tally.total(rate: 0)
-        #expect(total.completed == 1 && total.unsuccessful == 2 && total.eta == nil)
+        #expect(total.completed == 1 && total.others.words == ", 1 failed, 1 removed" && total.eta == nil)
         #expect(tally.completedBytes == 100)
         #expect(tally.fetched == 90, "ten bytes were there before")
     }

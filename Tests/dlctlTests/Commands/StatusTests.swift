@@ -73,14 +73,16 @@ import Testing
                 .init(path: "/srv", free: 3 << 30, total: 9 << 30, minimumFree: 256 << 20),
                 .init(path: "/full", free: 1, total: nil, minimumFree: 2),
                 .init(path: "/nfs", free: nil, total: nil, minimumFree: 0),
+                .init(path: "/zero", free: 0, total: 1 << 20, minimumFree: 0),
             ],
             hosts: [
                 .init(host: "https://h:443", reason: "retry-after", until: 40_000),
                 .init(host: "http://i:80", reason: "novel", until: nil),
             ])
         #expect(lines.contains("  disks      /srv: 3.0 GiB free of 9.0 GiB, 256 MiB stay free"))
-        #expect(lines.contains("             /full: 1 B free, 2 B stay free: FULL"))
+        #expect(lines.contains("             /full: 1 B free, 2 B stay free: full"))
         #expect(lines.contains("             /nfs: the room is unknown"))
+        #expect(lines.contains("             /zero: 0 B free of 1.0 MiB: full"))
         #expect(lines.contains("  on hold    https://h:443: asked for a delay, next try in 30 s"))
         #expect(lines.contains("             http://i:80: novel"))
     }

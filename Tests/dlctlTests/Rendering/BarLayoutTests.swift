@@ -7,6 +7,19 @@ import Testing
     private let plain = Terminal.Style(colour: false, unicode: true)
     private func layout(_ width: Int) -> BarLayout { BarLayout(width: width, style: plain) }
 
+    private func others(_ states: TaskState?...) -> OtherEndings {
+        var others = OtherEndings()
+        for state in states { others.add(state) }
+        return others
+    }
+
+    @Test("tasks that did not complete are counted by what happened to them")
+    func otherEndings() {
+        #expect(others().words == "")
+        let all = others(.failed, nil, .cancelled, .failed, .paused)
+        #expect(all.words == ", 2 failed, 1 cancelled, 1 paused, 1 removed" && all.count == 5)
+    }
+
     @Test("a bar grows by eighths of a column")
     func eighths() {
         let bars = BarLayout(width: 80, style: plain)
@@ -44,7 +57,7 @@ import Testing
         }
         task.state = .completed
         let total = BarLayout.Total(
-            tasks: 99999, completed: 5, unsuccessful: 5, bytes: 1 << 40, bytesTotal: 1 << 41, rate: 1 << 30)
+            tasks: 99999, completed: 5, others: others(.failed), bytes: 1 << 40, bytesTotal: 1 << 41, rate: 1 << 30)
         #expect(DisplayWidth.of(layout(width).total(total)) <= width)
         #expect(DisplayWidth.of(layout(width).others(99999)) <= width)
     }
@@ -55,17 +68,49 @@ import Testing
         bars.idWidth = 4
         let task = sampleTask(12, name: String(repeating: "long-", count: 20) + "end.iso", done: 1, of: 4)
         let line = bars.line(task, now: 0)
-        #expect(line.hasPrefix("  12  long-"))
-        #expect(line.contains("…") && line.contains("end.iso") && line.contains("25%"))
+        #expect(line.hasPrefix("  12  ██") && line.contains(" 25%  "))
+        #expect(line.contains("  long-") && line.contains("…") && line.hasSuffix("end.iso"))
         #expect(bars.bare(TaskID(7)) == "   7  task 7")
+    }
+
+    @Test("neither a name nor a reason is shortened beside free space, and the names of usual lines are in one column")
+    func freeSpace() {
+        var waiting = sampleTask(2, .waiting, reason: .retry, name: "b", error: TaskFailure(code: .dns, message: "x"))
+        (waiting.notBefore, waiting.attempts) = (7_200_000, 3)
+        let long = String(repeating: "long-", count: 11) + "end.iso"
+        let running = layout(79).line(sampleTask(3, name: "長い.iso", done: 1, of: 4), now: 0)
+        let paused = layout(79).line(sampleTask(4, .paused, reason: .user, name: "c.iso"), now: 0)
+        #expect(running.distance(from: running.startIndex, to: running.firstIndex(of: "長") ?? running.endIndex) == 50)
+        #expect(paused == "paused" + String(repeating: " ", count: 44) + "c.iso")
+        let name = String(repeating: "x", count: 29)
+        #expect(layout(79).line(sampleTask(6, name: name, done: 1, of: 4), now: 0).hasSuffix("  " + name))
+        #expect(layout(79).line(sampleTask(5, .queued, name: long), now: 0) == "queued           " + long)
+        let words = "name does not resolve, 4th try in 2 h 0 min"
+        #expect(layout(51).line(waiting, now: 0) == words + "  b")
+    }
+
+    @Test("a transfer on which no byte comes says since when, and when it connects again")
+    func stall() {
+        var task = sampleTask(name: "a.iso", done: 25, of: 100)
+        (task.idleSince, task.reconnectsAt) = (0, 60_000)
+        #expect(layout(79).line(task, now: 4_999).contains("█"))
+        #expect(layout(79).line(task, now: 40_200).hasPrefix("no data for 40 s, reconnects in 20 s  "))
+        #expect(
+            Describe.state(task, now: 40_200, namesState: true)
+                == "active 25%: no data for 40 s, reconnects in 20 s")
+        #expect(Describe.stall(task, now: 61_000) == "no data for 1 min 1 s, reconnects now")
+        (task.phase, task.reconnectsAt) = (.connecting, nil)
+        #expect(Describe.state(task, now: 9_000) == "connecting, no data for 9 s")
+        (task.phase, task.idleSince) = (.verifying, nil)
+        #expect(Describe.state(task, now: 9_000) == "verifying")
     }
 
     @Test("the totals are bytes, rate, time left and how many are done, at 80 columns too")
     func totals() {
         var total = BarLayout.Total(
-            tasks: 12, completed: 2, unsuccessful: 1, bytes: 120 << 20, bytesTotal: 1 << 30, rate: 4 << 20)
+            tasks: 12, completed: 2, others: others(.failed), bytes: 120 << 20, bytesTotal: 1 << 30, rate: 4 << 20)
         let line = layout(79).total(total)
-        #expect(line.hasSuffix("3 of 12 done, 1 not completed  120 MiB of 1.0 GiB  4.0 MiB/s  3:46 left"))
+        #expect(line.hasSuffix("2 of 12 completed, 1 failed  120 MiB of 1.0 GiB  4.0 MiB/s  3:46 left"))
         total.bytesTotal = nil
         total.rate = 0
         #expect(layout(120).total(total).hasSuffix("120 MiB  0 B/s  -:-- left"))

@@ -70,6 +70,17 @@ import Testing
         #expect(DisplayWidth.of("🙂") == 2)
         #expect(DisplayWidth.of("👨\u{200D}👩\u{200D}👧") == 2)
         #expect(DisplayWidth.of("1️⃣🇩🇪") == 4)
+        #expect(DisplayWidth.of("👍🏽") == 2 && DisplayWidth.of("☝🏽") == 2)
+        #expect(DisplayWidth.of("❤️") == 2 && DisplayWidth.of("©\u{FE0F}") == 2 && DisplayWidth.of("❤") == 1)
+        #expect(DisplayWidth.of("❤\u{200D}🔥") == 2)
+    }
+
+    @Test("letters that a terminal does not join take their own columns: Thai, Devanagari; parts of Korean ones do not")
+    func clusters() {
+        #expect(DisplayWidth.of("น\u{E33}") == 2 && "น\u{E33}".count == 1)
+        #expect(DisplayWidth.of("क\u{94D}ष") == 2 && DisplayWidth.of("क\u{93F}") == 2)
+        #expect(DisplayWidth.of("\u{1112}\u{1161}\u{11AB}") == 2)
+        #expect(DisplayWidth.of("\u{17000}\u{2329}\u{FE10}") == 6)
     }
 
     @Test("what is cut off is marked, and no wide character is halved")
@@ -82,6 +93,16 @@ import Testing
 }
 
 extension DisplayWidthTests {
+    @Test("the second of two texts begins at its usual column unless one would be cut beside free space")
+    func split() {
+        #expect(DisplayWidth.split(5, 5, usual: 10, width: 20) == 10)
+        #expect(DisplayWidth.split(5, 12, usual: 10, width: 20) == 8)
+        #expect(DisplayWidth.split(5, 30, usual: 10, width: 20) == 7)
+        #expect(DisplayWidth.split(11, 5, usual: 10, width: 20) == 13)
+        #expect(DisplayWidth.split(30, 5, usual: 10, width: 20) == 15)
+        #expect(DisplayWidth.split(30, 30, usual: 10, width: 20) == 10)
+    }
+
     @Test("a name is shortened in the middle, and no wide character is halved")
     func fitMiddle() {
         #expect(DisplayWidth.fitMiddle("abcdef", 6) == "abcdef")

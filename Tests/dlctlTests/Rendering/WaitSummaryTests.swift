@@ -29,10 +29,10 @@ import Testing
         }
         #expect(
             lines(1, shown: false) == [
-                "0 of 12 tasks completed", "  a.iso: task 1 failed: http-404: not\\u{1B} found",
+                "0 of 12 tasks completed, 12 failed", "  a.iso: task 1 failed: http-404: not\\u{1B} found",
                 "to try again: dlctl retry 1",
             ])
-        #expect(lines(2, shown: true) == ["0 of 12 tasks completed", "to try again: dlctl retry 1 2"])
+        #expect(lines(2, shown: true) == ["0 of 12 tasks completed, 12 failed", "to try again: dlctl retry 1 2"])
         #expect(lines(12, shown: false).count == 13)
         #expect(lines(12, shown: false).contains { $0.contains("and 2 more") })
     }

@@ -95,12 +95,35 @@ extension TopModel {
         #expect(model.type("+") == nil)
         #expect(model.type("P") == .perform(.priority(TaskID(1), .low)))
         #expect(model.type("-") == nil)
-        #expect(model.type("l500K\r") == .perform(.rate(TaskID(1), 512_000)))
-        #expect(model.type("lnone\r") == .perform(.rate(TaskID(1), nil)))
-        #expect(model.type("L2M\r") == .perform(.downloadRate(2 << 20)))
-        #expect(
-            model.type("ahttps://a.example/1 https://a.example/2\r")
-                == .perform(.add(["https://a.example/1", "https://a.example/2"])))
+        for (keys, action) in [
+            ("l500K", .rate(TaskID(1), 512_000)), ("lnone", .rate(TaskID(1), nil)), ("lconfig", .rate(TaskID(1), nil)),
+            ("L2M", .downloadRate(.limit(2 << 20))), ("Lnone", .downloadRate(.unlimited)),
+            ("Lconfig", .downloadRate(.configured)),
+            ("ahttps://a.example/1 https://a.example/2", .add(["https://a.example/1", "https://a.example/2"])),
+        ] as [(String, TopAction)] {
+            #expect(model.type(keys + "\r") == .perform(action))
+            model.receive(.result(TopMessage("done"), to: action))
+            #expect(model.mode == .list && model.message == TopMessage("done"))
+        }
+    }
+
+    @Test("what the daemon refuses stays in the prompt to be corrected; the answer to another change does not close it")
+    func refusedInput() {
+        var model = TopModel(tasks)
+        #expect(model.type("p") == .perform(.change(.pause, TaskID(1))))
+        #expect(model.type("aftp:bad\r") == .perform(.add(["ftp:bad"])))
+        #expect(model.type("xq\r") == nil, "keys wait for the answer")
+        model.receive(.result(TopMessage("task 1 paused"), to: .change(.pause, TaskID(1))))
+        model.receive(.result(TopMessage("has no //", isRefusal: true), to: .add(["ftp:bad"])))
+        guard case .prompt(let prompt) = model.mode else { return #expect(Bool(false), "the prompt is gone") }
+        #expect(prompt.text == "ftp:bad" && model.message?.text == "has no //")
+        let lines = TopView(model: model, unicode: true, now: 0).frame().lines.map(\.text)
+        #expect(lines.suffix(2) == ["add URL: ftp:bad", "has no //"])
+        #expect(model.type("2\r") == .perform(.add(["ftp:bad2"])) && model.message == nil)
+        _ = model.handle(.escape)
+        #expect(model.mode == .list)
+        model.receive(.result(TopMessage("added task 2"), to: .add(["ftp:bad2"])))
+        #expect(model.mode == .list && model.message?.text == "added task 2")
     }
 
     @Test("without a task a command says so")
@@ -116,13 +139,13 @@ extension TopModel {
     func wrongRate() {
         var model = TopModel(tasks)
         #expect(model.type("lmuch\r") == nil)
-        #expect(model.message?.text == "'much' is not a rate, such as 500K, 2M or none")
+        #expect(model.message?.text.hasPrefix(#""much" is not a limit; give bytes per second as in 500K"#) == true)
         guard case .prompt = model.mode else { return #expect(Bool(false), "the prompt is gone") }
         _ = model.handle(.escape)
         #expect(model.mode == .list)
     }
 
-    @Test("search, batch, states and order change the query; Esc clears the filters before it quits")
+    @Test("search, batch, states and order change the query; Esc clears the filters and never quits")
     func filters() {
         var model = TopModel(tasks)
         model.type("/ iso \r")
@@ -133,7 +156,10 @@ extension TopModel {
         #expect(model.query.batch == "nightly" && model.query.states == .active && model.query.sort == .rate)
         #expect(model.handle(.escape) == nil && model.query.batch == nil && model.query.search == nil)
         #expect(model.query.states == .open)
-        #expect(model.handle(.escape) == .quit)
+        #expect(model.handle(.escape) == nil && model.mode == .list)
+        model.type("/" + String(repeating: "x", count: 1_025) + "\r")
+        #expect(model.message?.text == "the text is longer than 1024 bytes" && model.query.search == nil)
+        _ = model.handle(.escape)
         #expect(model.type("q") == .quit)
     }
 

@@ -59,15 +59,35 @@ import Testing
         let tasks = [waiting, paused, unknown, sampleTask(5, .paused, reason: .user, name: "e.iso")]
         #expect(
             text(TopModel(tasks, rows: 20)).filter { $0.contains("iso") } == [
-                ">    2  name does not res…, 1st try in 10 s   3.0 MiB  b.iso",
+                ">    2  name does not resolve, 1st try in 10 s   3.0 MiB  b.iso",
                 "     3  paused 25%                            4.0 MiB  c.iso",
                 "     4  paused                                1.0 MiB  d.iso",
                 "     5  paused                                         e.iso",
             ])
         #expect(
             text(TopModel(tasks, columns: 58, rows: 20)).filter { $0.contains("iso") }.prefix(2) == [
-                ">    2  name does not resolve, 1…  b.iso", "     3  paused 25%        4.0 MiB  c.iso",
+                ">    2  name does not resolve, 1st try in 10 s  b.iso", "     3  paused 25%        4.0 MiB  c.iso",
             ])
+    }
+
+    @Test("a long name takes the free space of its line, and hosts and batches no more than they need")
+    func longNames() {
+        let long = String(repeating: "long-", count: 12) + "end."
+        let lines = text(TopModel([sampleTask(1, .paused, reason: .user, name: long)], rows: 20))
+        #expect(lines.contains(">    1  paused  " + long), "\(lines)")
+        var task = sampleTask(2, name: String(repeating: "long-", count: 14) + "end.iso", done: 1, of: 2)
+        (task.batch, task.url) = ("b", "https://h/a")
+        let wide = text(TopModel([task, sampleTask(3, .queued, name: "👍🏽")], columns: 160, rows: 20))
+        #expect(wide.contains { $0.contains("long-end.iso") && $0.hasSuffix("https://hb") }, "\(wide)")
+    }
+
+    @Test("text behind a name begins at its column, whatever width the terminal gives the name")
+    func placed() {
+        let columns = TopColumns(width: 130, unicode: true, tasks: [sampleTask(2, name: "👍🏽.iso")], isGrouped: false)
+        let line = columns.line(.task(sampleTask(2, name: "👍🏽.iso")), isSelected: true, now: 0)
+        let host = line.spans.last
+        #expect(host?.text == "https://example.org" && host?.column == 111 && line.width == 130)
+        #expect(line.fitted(120).text.hasSuffix("https://…") && line.fitted(120).width == 120)
     }
 
     @Test("without UTF-8 the signs are ASCII")
