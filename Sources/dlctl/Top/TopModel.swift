@@ -352,7 +352,7 @@ struct TopModel {
             return words.isEmpty ? nil : .perform(.add(words))
         case .rate(let target):
             guard let rate = RateArgument(argument: text) else {
-                message = TopMessage("'\(text)' is not a rate, such as 500K, 2M or none", isRefusal: true)
+                message = TopMessage("\"\(text)\" is not a rate, such as 500K, 2M or none", isRefusal: true)
                 return nil
             }
             mode = modeBefore

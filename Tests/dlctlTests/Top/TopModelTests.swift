@@ -116,7 +116,7 @@ extension TopModel {
     func wrongRate() {
         var model = TopModel(tasks)
         #expect(model.type("lmuch\r") == nil)
-        #expect(model.message?.text == "'much' is not a rate, such as 500K, 2M or none")
+        #expect(model.message?.text == "\"much\" is not a rate, such as 500K, 2M or none")
         guard case .prompt = model.mode else { return #expect(Bool(false), "the prompt is gone") }
         _ = model.handle(.escape)
         #expect(model.mode == .list)
