@@ -7,7 +7,7 @@ extension Configuration {
     ///   - file: the path of the file. It is printed in messages, and its directory is the base of relative paths of
     ///     files that the configuration names.
     ///   - readFile: reads the separate files for passwords, headers and certificates.
-    /// - Throws: ``FileError`` for the first fault in the file: a key that is unknown, duplicate or not supported, or a
+    /// - Throws: ``FileError`` for the faults in the file: a key that is unknown, duplicate or not supported, or a
     ///   value of the wrong type or out of bounds.
     package init(
         parsing text: String, file: String,

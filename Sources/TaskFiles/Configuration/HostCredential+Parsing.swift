@@ -4,7 +4,7 @@ extension HostCredential {
     /// Parses the YAML of a file with one credential.
     ///
     /// - Parameter file: the path, for messages.
-    /// - Throws: ``FileError`` for the first fault. Its message does not quote the file, since any word of it may be a
+    /// - Throws: ``FileError`` for the faults. Their messages do not quote the file, since any word of it may be a
     ///   secret.
     package init(parsing text: String, file: String) throws(FileError) {
         let source = YAMLSource(text, file: file)

@@ -140,6 +140,11 @@ struct DropRoundTests {
                 "a:2:1: \"url\": the protocol file is not allowed; use http, https, ftp, ftps or sftp\n"
             ),
             (
+                "http:///\nhttp://h/a\nhttp:///\n",
+                "a:1:1: \"url\": has no host; write it in full, as in https://example.org/file\n"
+                    + "a:3:1: \"url\": has no host; write it in full, as in https://example.org/file\n"
+            ),
+            (
                 "downloads: [http://h/b]\ndowloads: []\n",
                 "a:2:1: \"dowloads\" is not a key here; did you mean \"downloads\"?\n"
             ),

@@ -79,6 +79,7 @@ import Testing
         #expect(failure?.field == field, "\(failure?.message ?? "was accepted")")
         #expect(failure?.message.contains(right) == true, "\(failure?.message ?? "was accepted")")
         #expect(failure?.message.contains(field == "command" ? "command" : field) == true)
+        #expect(failure?.message.contains { $0 == "'" || $0 == "`" } == false, "quotes are double")
         #expect(failure?.code == "usage")
         #expect(failure?.status == .usage)
     }
