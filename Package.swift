@@ -175,7 +175,9 @@ let package = Package(
         .testTarget(name: "TerminalScreenTests", dependencies: ["TerminalScreen"], swiftSettings: strict),
         .testTarget(
             name: "dldTests",
-            dependencies: ["dld", "ControlProtocol", "TaskQueue", "TestSupport", .coreMetrics, .logging],
+            dependencies: [
+                "dld", "ControlProtocol", "TaskQueue", "TestSupport", .argumentParser, .coreMetrics, .logging,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "dlctlTests",
@@ -189,7 +191,7 @@ let package = Package(
             dependencies: [
                 "TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "TaskStore", "TaskQueue", "CLinux",
                 "TransferLoad",
-                "BackgroundApp", "dld", "dlctl", .grdb,
+                "BackgroundApp", "dld", "dlctl", .argumentParser, .grdb,
             ],
             swiftSettings: strict),
     ]

@@ -42,7 +42,7 @@ extension ClientError: CustomStringConvertible {
         case .callTooLong(let bytes): "the request has \(bytes) bytes; the maximum is \(MessageLimits.lineLength)"
         case .malformedAnswer(let message): "the daemon sent an invalid response: \(message)"
         case .unusableIdentifier(let name):
-            "'\(name)' is not a name of an app: 1 to 128 letters, digits, '-', '_' and '.', such as org.example.player"
+            "\"\(name)\" is not a name of an app: 1 to 128 letters, digits, \"-\", \"_\" and \".\", such as org.example.player"
         case .busyIdentifier(let name): "another process handles the events of \(name)"
         case .unusableState(let path, let code): "cannot use \(path): \(Self.text(of: code))"
         }

@@ -33,7 +33,7 @@ package enum InputFile {
     /// Parses a URL list, a queue file, a Metalink or an aria2 input file.
     ///
     /// - Parameters: as for ``QueueFile/init(parsing:file:baseDirectory:now:utcOffset:readFile:)``.
-    /// - Throws: ``FileError`` for the first fault in the file.
+    /// - Throws: ``FileError`` for the faults in the file; of a Metalink, for the first one.
     package static func parse(
         _ bytes: [UInt8], file: String, baseDirectory: String, now: Milliseconds,
         utcOffset: @escaping @Sendable (Milliseconds) -> Int, readFile: @escaping ReadFile
@@ -64,7 +64,7 @@ package enum InputFile {
             } catch {
                 throw FileError(
                     file: file, line: part.line, column: part.column, code: error.code,
-                    message: "`\(error.field)`: \(error.message)")
+                    message: "\"\(error.field)\": \(error.message)")
             }
             queue.entries.append(QueueEntry(task, line: part.line, column: part.column))
         }

@@ -349,7 +349,7 @@ extension QueueError {
         let entry = entries[fault.index]
         return FileError(
             file: file, line: entry.line, column: entry.column, code: fault.code,
-            message: "`\(QueueFile.key(ofField: fault.field))`: \(fault.message)")
+            message: "\"\(QueueFile.key(ofField: fault.field))\": \(fault.message)")
     }
 
     fileprivate func movingEntries(by count: Int) -> QueueError {

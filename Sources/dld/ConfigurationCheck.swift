@@ -33,7 +33,7 @@ struct ConfigurationCheck {
 
     /// Prints warnings to standard error and the verdict to standard output.
     ///
-    /// - Throws: the first error in the file. Of unusable directories and files, all are printed.
+    /// - Throws: the errors in the file. Of unusable directories and files, all are printed.
     func run() throws(StartupFailure) {
         let plan: DaemonPlan
         var planner = planner

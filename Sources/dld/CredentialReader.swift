@@ -31,7 +31,7 @@ struct CredentialReader {
             throw Failure(reason: "\(error)")
         }
         if case .certificate(let text, _, _) = credential, PublicKeyPin(certificate: text) == nil {
-            throw Failure(reason: "\(place.path): `certificate` contains no readable certificate")
+            throw Failure(reason: "\(place.path): \"certificate\" contains no readable certificate")
         }
         return credential
     }

@@ -19,6 +19,7 @@ struct Dld: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dld",
         abstract: "Downloads and uploads files, and continues after failures and restarts.",
+        usage: "dld [<options>]",
         discussion: """
             dld runs in the foreground. It stores tasks in the state directory, so they survive any end of the daemon. \
             Use dlctl to add and control tasks.
@@ -263,7 +264,8 @@ struct Dld: AsyncParsableCommand {
     static func report(_ failure: StartupFailure) {
         guard failure.isInFile else { return report(failure.message) }
         LogOutput.queue.flush()
-        var line = errorPrefix + LogText.printable(failure.message) + "\n"
+        let lines = ([failure.message] + failure.others).map { errorPrefix + LogText.printable($0) + "\n" }
+        var line = lines.joined()
         _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is no other place to report to
     }
 }

@@ -38,7 +38,7 @@ struct HostPlanner {
             return try CredentialReader(environment: environment).read(name)
         } catch {
             throw configuration.positions.error(
-                at: Configuration.position(of: "credential", ofHost: pattern), "`credential`: \(error.reason)")
+                at: Configuration.position(of: "credential", ofHost: pattern), "\"credential\": \(error.reason)")
         }
     }
 
@@ -50,7 +50,7 @@ struct HostPlanner {
         for (index, owner) in named.enumerated() {
             func unknown(_ text: String) -> FileError {
                 configuration.positions.error(
-                    at: Configuration.position(of: "owners", ofHost: pattern, at: index), "`owners`: \(text)")
+                    at: Configuration.position(of: "owners", ofHost: pattern, at: index), "\"owners\": \(text)")
             }
             switch owner {
             case .everyone: includesEveryone = true
@@ -97,14 +97,14 @@ struct HostPlanner {
                 guard text.hasPrefix("sha256//"), let pin = PublicKeyPin(text) else {
                     throw configuration.positions.error(
                         at: Configuration.position(of: "pin", ofHost: pattern, at: index),
-                        "`pin` must be sha256// and 44 characters in base64, the SHA-256 digest of a public key")
+                        "\"pin\" must be sha256// and 44 characters in base64, the SHA-256 digest of a public key")
                 }
                 pins.append(pin)
             }
             if let text = trust.certificates, PublicKeyPin(certificate: text) == nil {
                 throw configuration.positions.error(
                     at: Configuration.position(of: "ca-file", ofHost: pattern),
-                    "`ca-file` names a file whose first certificate is not readable")
+                    "\"ca-file\" names a file whose first certificate is not readable")
             }
             table[pattern] = HostTrust(caCertificates: trust.certificates, pins: pins)
         }

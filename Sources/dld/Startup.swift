@@ -10,6 +10,8 @@ struct StartupFailure: Error {
     var exit: ExitCode
     /// Whether the message begins with a file's name, and is printed without the program's name.
     var isInFile = false
+    /// Messages about further faults in the file.
+    var others: [String] = []
 
     /// The exit codes of sysexits(3).
     enum Exit {
@@ -28,7 +30,10 @@ struct StartupFailure: Error {
     /// - Parameter exit: the exit code, unless the error has its own.
     init(_ error: any Error, exit: ExitCode) {
         message = "\(error)"
-        isInFile = error is FileError
+        if let error = error as? FileError {
+            isInFile = true
+            others = Array(error.lines.dropFirst())
+        }
         self.exit =
             switch error {
             case StateLock.Failure.held: Exit.busy

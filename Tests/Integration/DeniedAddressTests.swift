@@ -14,7 +14,7 @@ struct DeniedAddressTests {
         #expect(task.error?.code == .addressNotAllowed)
         let message =
             "the address 127.0.0.2 is in the denied network 127.0.0.2/32 "
-            + "(`network.deny` of the daemon's configuration)"
+            + "(\"network.deny\" of the daemon's configuration)"
         // For a list of digests or a Metalink, the message is prefixed with what the failure is about.
         #expect(task.error?.message.hasSuffix(message) == true, "\(task.error?.message ?? "")")
         #expect(task.attempts == 1)
@@ -53,7 +53,8 @@ struct DeniedAddressTests {
         try daemon.configure(quickRetries + "network: {deny: [127.0.0.2/8]}\n")
         let refused = try await daemon.dlctl("reload")
         let line = quickRetries.count { $0 == "\n" } + 1
-        let mistake = ":\(line):18: `deny`: `127.0.0.2/8` has bits beyond its prefix; is it 127.0.0.0/8 or 127.0.0.2?"
+        let mistake =
+            ":\(line):18: \"deny\": \"127.0.0.2/8\" has bits beyond its prefix; is it 127.0.0.0/8 or 127.0.0.2?"
         #expect(refused.status == .exited(1) && refused.error.contains(mistake), "\(refused.error)")
         try await expectDenied(inner.url("/f"), by: daemon)
         #expect(inner.connectionsAccepted == count)

@@ -219,7 +219,7 @@ struct HostCredentialTests {
         try await daemon.terminate()
         let start = try daemon.launch()
         #expect(try await start.wait() == .exited(78))
-        #expect(start.standardError.contains("dld.yaml:4:") && start.standardError.contains("`credential`"))
+        #expect(start.standardError.contains("dld.yaml:4:") && start.standardError.contains("\"credential\""))
     }
 
     @Test("a user's own daemon reads files that only the user can read")
@@ -234,7 +234,7 @@ struct HostCredentialTests {
             environment: ["XDG_CONFIG_HOME": home.path, "STATE_DIRECTORY": home.path, "CREDENTIALS_DIRECTORY": nil])
         let check = try daemon.launch(extra: ["--check-config"])
         #expect(try await check.wait() == .exited(78))
-        #expect(check.standardError.contains("dld.yaml:4:17: `credential`"), "\(check.standardError)")
+        #expect(check.standardError.contains("dld.yaml:4:17: \"credential\""), "\(check.standardError)")
         #expect(check.standardError.contains("mode 0640); run: chmod 600 \(file)"), "\(check.standardError)")
         #expect(chmod(file, 0o600) == 0)
         try await daemon.start()

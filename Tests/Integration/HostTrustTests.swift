@@ -78,7 +78,11 @@ struct HostTrustTests {
         let url = nginx.url("/f", host: "localhost")
         #expect(try await daemon.settled(try await daemon.add(url)).state == .completed)
         // The same server by another name is not covered.
-        #expect(try await daemon.settled(try await daemon.add(nginx.url("/f"))).error?.code == .tls)
+        let unknown = try await daemon.settled(try await daemon.add(nginx.url("/f"))).error
+        #expect(unknown?.code == .tls)
+        #expect(
+            unknown?.message.hasSuffix("--cacert FILE, or hosts.NAME.trust of the configuration") == true,
+            "\(unknown?.message ?? "")")
         let strange = try await daemon.add("--cacert", made.selfSigned.certificate.path, url)
         #expect(try await daemon.settled(strange).error?.code == .tls)
         try daemon.configure(

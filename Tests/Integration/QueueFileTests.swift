@@ -196,12 +196,12 @@ struct QueueFileTests {
             "downloads:\n- {url: http://h/, user: a, password-file: none}\n", to: "queue.yaml")
         let outcome = try await daemon.dlctl("queue", "apply", file)
         #expect(outcome.status == .exited(64))
-        #expect(outcome.error.contains("queue.yaml:2:44: `password-file`: cannot open /"), "\(outcome.error)")
+        #expect(outcome.error.contains("queue.yaml:2:44: \"password-file\": cannot open /"), "\(outcome.error)")
         #expect(outcome.error.contains("/none: No such file or directory"), "\(outcome.error)")
         let batch = try DaemonProcess(configuration: quickRetries)
         let run = try batch.launch(extra: ["--queue", file, "--exit-when-done"])
         #expect(try await run.wait() == .exited(1), "\(run.standardError)")
-        #expect(run.standardError.contains("queue.yaml:2:44: `password-file`: /"), "\(run.standardError)")
+        #expect(run.standardError.contains("queue.yaml:2:44: \"password-file\": /"), "\(run.standardError)")
     }
 
     @Test("one fault has one code, by the command line, from a URL list and from a queue file")
@@ -290,6 +290,6 @@ struct QueueFileTests {
             "downloads:\n  - http://h/a\n  - {url: 'http://h/b', directory: /etc}\n", to: "misplaced.yaml")
         let refused = try daemon.launch(extra: ["--queue", misplaced, "--exit-when-done"])
         #expect(try await refused.wait() == .exited(1))
-        #expect(refused.standardError.contains("\(misplaced):3:5: `directory`"), "\(refused.standardError)")
+        #expect(refused.standardError.contains("\(misplaced):3:5: \"directory\""), "\(refused.standardError)")
     }
 }

@@ -47,7 +47,7 @@ struct ReloadTests {
         try daemon.configure(quickRetries + "limits: {download-rate: 4K, active-tasks: 0}\n")
         let refused = try await daemon.dlctl("reload")
         #expect(refused.status == .exited(1))
-        #expect(refused.error.contains(":2:43: `active-tasks` must be a whole number from 1"), "\(refused.error)")
+        #expect(refused.error.contains(":2:43: \"active-tasks\" must be a whole number from 1"), "\(refused.error)")
         #expect(try await daemon.dlctl("limit", "--json").output.contains(#""download":2048"#))
         #expect(try daemon.task(id).state == .active)
         // New transfers use a new session; running ones stay on the old one.
@@ -76,7 +76,7 @@ struct ReloadTests {
         try write("three.yaml", "downloads:\n  - ulr: x\n")
         let reloaded = try await daemon.dlctl("reload")
         #expect(
-            reloaded.succeeded && reloaded.error.contains("three.yaml:2:5: `ulr` is not a key"), "\(reloaded.error)")
+            reloaded.succeeded && reloaded.error.contains("three.yaml:2:5: \"ulr\" is not a key"), "\(reloaded.error)")
         try await eventually(that: "the third is done") { try daemon.tasks().count { $0.state == .completed } == 3 }
         let batches: QueueListResult = try daemon.call(.queueList, NoParameters())
         #expect(batches.batches.map(\.outcome) == [.completed, .completed])

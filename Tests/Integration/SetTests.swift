@@ -169,7 +169,7 @@ struct SetTests {
 
         let cases: [(arguments: [String], status: Int32, words: String)] = [
             (["99", "--limit", "1M"], 1, "no task has the id 99"),
-            ([id], 64, "Give at least one change"),
+            ([id], 64, "give at least one change"),
             ([id, "--limit", "fast"], 64, "--limit"),
             ([id, "--output", "a/b"], 64, "--output"),
             ([id, "--url", "nowhere"], 64, "nowhere: has no scheme"),

@@ -15,7 +15,7 @@ struct StartupTests {
             let refused = try await daemon.dlctl("list")
             #expect(refused.status == .exited(69), "\(refused)")
             #expect(
-                refused.error.contains("dld.yaml:1:1: `downlods` is not a key here; did you mean `downloads`?"),
+                refused.error.contains("dld.yaml:1:1: \"downlods\" is not a key here; did you mean \"downloads\"?"),
                 "\(refused.error)")
             #expect(refused.error.contains("the next command starts the daemon again"))
         }
@@ -34,7 +34,7 @@ struct StartupTests {
         let unit = try SocketUnit(daemon)
         #expect(try await daemon.dlctl("status").status == .exited(69))
         try await unit.waitForEnd()
-        #expect(daemon.log.contains("dld.yaml:1:24: `active-tasks` must be"), "\(daemon.log)")
+        #expect(daemon.log.contains("dld.yaml:1:24: \"active-tasks\" must be"), "\(daemon.log)")
         #expect(try await unit.stop() == [.exited(78)])
     }
 

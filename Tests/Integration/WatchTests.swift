@@ -32,7 +32,7 @@ struct WatchTests {
         }
         #expect(
             try text("\(drop)/.failed/wrong.note.txt")
-                == "wrong:2:3: `spilt` is not an option of aria2 input files; did you mean `split`?\n")
+                == "wrong:2:3: \"spilt\" is not an option of aria2 input files; did you mean \"split\"?\n")
         #expect(try text("\(drop)/.done/early.txt.note.txt").hasPrefix("1 added, 0 updated, 0 unchanged\nids: "))
         let tasks = try daemon.tasks()
         #expect(tasks.count == 2 && tasks.allSatisfy { $0.owner == getuid() })

@@ -105,7 +105,7 @@ struct InputFileTests {
 
     @Test("a fault keeps its place, whatever the kind")
     func faults() {
-        #expect(throws: fault(1, 1, "`dowloads` is not a key here; did you mean `downloads`?")) {
+        #expect(throws: fault(1, 1, "\"dowloads\" is not a key here; did you mean \"downloads\"?")) {
             try parse("dowloads: []\n")
         }
         #expect(throws: fault(2, 2, "is not a Metalink: its root element is \"html\" of no namespace")) {

@@ -65,7 +65,7 @@ struct CredentialReaderTests {
         let key = "-----BEGIN PRIVATE KEY-----\n  AAAA\n  -----END PRIVATE KEY-----"
         try write(
             "certificate: |\n  \(begin)\n  AAAA\n  \(end)\nkey: |\n  \(key)\n", to: "own/dld/credentials/certificate")
-        #expect(refusal(reader(), "certificate")?.hasSuffix("`certificate` contains no readable certificate") == true)
+        #expect(refusal(reader(), "certificate")?.hasSuffix("\"certificate\" contains no readable certificate") == true)
         try directory.makeDirectory("own/dld/credentials/directory")
         #expect(refusal(reader(), "directory")?.contains("is not a regular file") == true)
         #expect(mkfifo(directory.file("own/dld/credentials/pipe"), 0o600) == 0)

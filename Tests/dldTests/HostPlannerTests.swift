@@ -57,19 +57,19 @@ struct HostPlannerTests {
         let access = "h: {credential: a, owners: "
         #expect(
             fault(access + "[root, no-such-user]}", reads: false)
-                == "f:1:43: `owners`: there is no user no-such-user on this system")
+                == "f:1:43: \"owners\": there is no user no-such-user on this system")
         #expect(
             fault(access + "['@no-such-group']}", reads: false)?.hasPrefix(
-                "f:1:37: `owners`: there is no group no-such") == true)
+                "f:1:37: \"owners\": there is no group no-such") == true)
         #expect(
-            fault(access + "[root]}")?.hasPrefix("f:1:25: `credential`: CREDENTIALS_DIRECTORY is not set") == true)
+            fault(access + "[root]}")?.hasPrefix("f:1:25: \"credential\": CREDENTIALS_DIRECTORY is not set") == true)
         #expect(fault(access + "[root]}", reads: false) == nil)
         let digits = String(repeating: "A", count: 43)
         #expect(fault("h: {trust: {pin: ['sha256//\(digits)=']}}") == nil)
         for pin in ["\(digits)=", "sha256//\(digits)", "sha256//x", "sha1//\(digits)="] {
             let message = fault("h: {trust: {pin: ['sha256//\(digits)=', '\(pin)']}}")
             #expect(
-                message?.hasPrefix("f:1:83: `pin` must be sha256// and 44") == true, "\(String(describing: message))")
+                message?.hasPrefix("f:1:83: \"pin\" must be sha256// and 44") == true, "\(String(describing: message))")
         }
     }
 
@@ -82,7 +82,7 @@ struct HostPlannerTests {
             configuration: configuration, environment: ProcessEnvironment(variables: [:], uid: 900),
             administrators: nil, readsCredentials: true)
         let error = #expect(throws: FileError.self) { try planner.trust() }
-        #expect(error?.description.hasPrefix("f:1:30: `ca-file` names a file whose first") == true)
+        #expect(error?.description.hasPrefix("f:1:30: \"ca-file\" names a file whose first") == true)
     }
 
     @Test("certificates and pins reach the session by host")

@@ -25,7 +25,7 @@ public struct EventCursor: Sendable, Hashable, Codable, LosslessStringConvertibl
         let text = try decoder.singleValueContainer().decode(String.self)
         guard let cursor = Self(text) else {
             throw DecodingError.dataCorrupted(
-                .init(codingPath: decoder.codingPath, debugDescription: "'\(text)' is not a cursor of events"))
+                .init(codingPath: decoder.codingPath, debugDescription: "\"\(text)\" is not a cursor of events"))
         }
         self = cursor
     }

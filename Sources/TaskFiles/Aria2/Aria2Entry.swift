@@ -50,7 +50,7 @@ struct Aria2Entry {
         _ = try flag("continue")
         if let gid = value("gid") {
             guard gid.text.utf8.count == 16, gid.text.utf8.allSatisfy(\.isHexDigit) else {
-                throw fault(gid.position, "`gid` must be 16 hexadecimal digits")
+                throw fault(gid.position, "\"gid\" must be 16 hexadecimal digits")
             }
             task.key = gid.text.lowercased()
         }
@@ -67,7 +67,7 @@ struct Aria2Entry {
     }
 
     private static func doesNotApply(_ name: String) -> String {
-        "`\(name)` does not apply to the URLs of its entry; it is ignored"
+        "\"\(name)\" does not apply to the URLs of its entry; it is ignored"
     }
 
     // MARK: - Sources
@@ -82,19 +82,19 @@ struct Aria2Entry {
             do throws(FieldError) {
                 address = try TaskAddress(parsing: source.text)
             } catch {
-                throw FileError(file: file, at: source.position, code: error.code, "`url`: \(error.message)")
+                throw FileError(file: file, at: source.position, code: error.code, "\"url\": \(error.message)")
             }
             let path = FileName.pathFromURL(source.text).lowercased()
             if path.hasSuffix(".torrent"), value("follow-torrent") == nil {
                 throw fault(
                     source.position,
-                    "is a torrent, which dld does not support; set `follow-torrent=false` to fetch the torrent itself"
+                    "is a torrent, which dld does not support; set \"follow-torrent=false\" to fetch the torrent itself"
                 )
             }
             if path.hasSuffix(".meta4") || path.hasSuffix(".metalink"), value("follow-metalink") == nil {
                 throw fault(
                     source.position,
-                    "is a Metalink; use dlctl add --metalink, or set `follow-metalink=false` to fetch it as a file"
+                    "is a Metalink; use dlctl add --metalink, or set \"follow-metalink=false\" to fetch it as a file"
                 )
             }
             addresses.append(address)
@@ -110,7 +110,7 @@ struct Aria2Entry {
             // The path is always relative to `dir` and may contain directories.
             guard !out.text.hasPrefix("/") else {
                 throw fault(
-                    out.position, "`out` must be a path relative to `dir`, not an absolute path", .pathNotAllowed)
+                    out.position, "\"out\" must be a path relative to \"dir\", not an absolute path", .pathNotAllowed)
             }
             let slash = out.text.utf8.lastIndex(of: UInt8(ascii: "/"))
             task.output = slash.map { String(out.text[out.text.utf8.index(after: $0)...]) } ?? out.text
@@ -121,7 +121,7 @@ struct Aria2Entry {
         }
         if let checksum = value("checksum") {
             guard let equals = checksum.text.firstIndex(of: "=") else {
-                throw fault(checksum.position, "`checksum` must be TYPE=DIGEST, such as sha-256=…")
+                throw fault(checksum.position, "\"checksum\" must be TYPE=DIGEST, such as sha-256=…")
             }
             task.checksum = checksum.text[..<equals] + ":" + checksum.text[checksum.text.index(after: equals)...]
         }
@@ -182,7 +182,7 @@ struct Aria2Entry {
         guard let option = value(name) else { return nil }
         guard !option.text.isEmpty else {
             throw fault(
-                option.position, "`\(name)` is empty, but a task cannot bypass the daemon's proxy; remove the option")
+                option.position, "\"\(name)\" is empty, but a task cannot bypass the daemon's proxy; remove the option")
         }
         let separator = option.text.firstRange(of: "://")
         let scheme = separator.map { String(option.text[..<$0.lowerBound]) } ?? "http"
@@ -228,14 +228,14 @@ struct Aria2Entry {
             task.connections = .exactly(min(wanted, ConnectionCount.bounds.upperBound))
             if wanted > ConnectionCount.bounds.upperBound, let option = options["split"] {
                 let most = ConnectionCount.bounds.upperBound
-                notes.append((option.position, "`split` is above the maximum of \(most) connections for a task"))
+                notes.append((option.position, "\"split\" is above the maximum of \(most) connections for a task"))
             }
         }
         if let limit = value("max-download-limit") {
             guard let rate = Self.rate(limit.text) else {
                 throw fault(
                     limit.position,
-                    "`max-download-limit` must be a rate in bytes per second, such as 500K or 2M, or 0 for no limit")
+                    "\"max-download-limit\" must be a rate in bytes per second, such as 500K or 2M, or 0 for no limit")
             }
             task.limit = rate == 0 ? nil : rate
         }
@@ -275,7 +275,7 @@ struct Aria2Entry {
     private mutating func flag(_ name: String) throws(FileError) -> Bool? {
         guard let option = value(name) else { return nil }
         guard let flag = ["true": true, "false": false][option.text] else {
-            throw fault(option.position, "`\(name)` must be true or false")
+            throw fault(option.position, "\"\(name)\" must be true or false")
         }
         return flag
     }
@@ -283,7 +283,7 @@ struct Aria2Entry {
     private mutating func count(_ name: String) throws(FileError) -> Int? {
         guard let option = value(name) else { return nil }
         guard option.text.utf8.allSatisfy(\.isDigit), let count = Int(option.text), count > 0 else {
-            throw fault(option.position, "`\(name)` must be a positive whole number")
+            throw fault(option.position, "\"\(name)\" must be a positive whole number")
         }
         return count
     }
@@ -300,11 +300,11 @@ struct Aria2Entry {
         if field == "headers" {
             let index = Int(error.field.drop { !$0.isNumber }.prefix { $0.isNumber }) ?? 0
             let position = headers.indices.contains(index) ? headers[index].position : self.position
-            return fault(position, "`header`: \(error.message)", error.code)
+            return fault(position, "\"header\": \(error.message)", error.code)
         }
         let names = TaskField.named(field)?.aria2?.names ?? [field]
         guard let name = names.first(where: { used.contains($0) && options[$0] != nil }), let option = options[name]
-        else { return fault(position, "`\(field)`: \(error.message)", error.code) }
-        return fault(option.position, "`\(name)`: \(error.message)", error.code)
+        else { return fault(position, "\"\(field)\": \(error.message)", error.code) }
+        return fault(option.position, "\"\(name)\": \(error.message)", error.code)
     }
 }

@@ -21,18 +21,19 @@ package struct Aria2Input: Sendable, Equatable {
     ///   - bytes: the file; a byte order mark and CR LF line ends are accepted.
     ///   - file: the name to print in messages.
     ///   - limit: the maximum number of entries.
-    /// - Throws: ``FileError`` for the first fault in the file: an invalid URL or option line, an option that is
+    /// - Throws: ``FileError`` for the faults in the file: an invalid URL or option line, an option that is
     ///   rejected or given twice, an invalid value, or more than `limit` entries.
     package init(parsing bytes: [UInt8], file: String, limit: Int = Limit.entries) throws(FileError) {
         var reader = Aria2Reader(file: file, limit: limit)
         let bytes = FileText.utf8(bytes)
         var start = bytes.starts(with: FileText.byteOrderMark) ? FileText.byteOrderMark.count : 0
-        while start < bytes.count {
+        while start < bytes.count, !reader.isFull {
             let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-            try reader.read(line: bytes[start..<end])
+            reader.read(line: bytes[start..<end])
             start = end + 1
         }
-        try reader.finish()
+        reader.finish()
+        try reader.faults.throwAny()
         entries = reader.entries
         notes = reader.notes
     }
@@ -43,8 +44,13 @@ private struct Aria2Reader {
     let file: String
     let limit: Int
     var entries: [QueueEntry] = []
+    private(set) var faults = FileFaults()
+    /// Whether the limit is exceeded.
+    private(set) var isFull = false
     private var number = 0
     private var entry: Aria2Entry?
+    /// Whether the lines of options belong to an entry whose URLs cannot be read.
+    private var passesOver = false
     private var keys: [String: Int] = [:]
     private var passedOver: [(note: FileNote, count: Int)] = []
     private var passedOverIndex: [String: Int] = [:]
@@ -63,20 +69,35 @@ private struct Aria2Reader {
         }
     }
 
-    mutating func read(line: ArraySlice<UInt8>) throws(FileError) {
+    mutating func read(line: ArraySlice<UInt8>) {
         number += 1
+        let isOption = line.first == 0x20 || line.first == 0x09
+        do throws(FileError) {
+            try read(line, isOption: isOption)
+        } catch {
+            if !isOption { passesOver = true }
+            faults.add(error)
+        }
+    }
+
+    private mutating func read(_ line: ArraySlice<UInt8>, isOption: Bool) throws(FileError) {
         let text = FileText.trimmed(line)
         guard let first = text.first, first != UInt8(ascii: "#") else { return }
+        if isOption, passesOver { return }
+        if !isOption {
+            finish()
+            passesOver = false
+        }
         // The trimmed characters are ASCII, so their number of bytes is their number of characters.
         let position = Position(line: number, column: text.startIndex - line.startIndex + 1)
         guard let text = String(validating: text, as: UTF8.self) else {
             throw fault(position, "is not UTF-8 text; dld reads text files only")
         }
-        if line.first == 0x20 || line.first == 0x09 {
+        if isOption {
             try readOption(text, at: position)
         } else {
-            try finish()
             guard entries.count < limit else {
+                isFull = true
                 throw fault(position, "exceeds the limit of \(limit) entries per file")
             }
             entry = Aria2Entry(file: file, sources: sources(text, at: position))
@@ -103,20 +124,20 @@ private struct Aria2Reader {
         else {
             throw fault(
                 position,
-                "is not an option; after white space write `name=value`, or move a URL to the beginning of the line")
+                "is not an option; after white space write \"name=value\", or move a URL to the beginning of the line")
         }
         func trimmed(_ part: Substring.UTF8View) -> String {
             String(decoding: FileText.trimmed(Array(part)[...]), as: UTF8.self)
         }
         let (name, value) = (trimmed(bytes[..<equals]), trimmed(bytes[bytes.index(after: equals)...]))
-        guard entry != nil else { throw fault(position, "`\(name)` must follow a URL") }
+        guard entry != nil else { throw fault(position, "\"\(name)\" must follow a URL") }
         switch Aria2Option.meaning(of: name) {
         case nil: throw fault(position, Aria2Option.refusal(ofUnknown: name))
         case .refused(let harmless, let reason):
-            guard harmless.contains(value) else { throw fault(position, "`\(name)` \(reason)") }
+            guard harmless.contains(value) else { throw fault(position, "\"\(name)\" \(reason)") }
             try apply(name, value, at: position)
         case .passedOver:
-            warn(at: position, "`\(name)` only tunes aria2; it is ignored")
+            warn(at: position, "\"\(name)\" only tunes aria2; it is ignored")
         case .carriedOut:
             try apply(name, value, at: position)
         }
@@ -124,7 +145,7 @@ private struct Aria2Reader {
 
     private mutating func apply(_ name: String, _ value: String, at position: Position) throws(FileError) {
         guard entry?.store(name, .init(text: value, position: position)) == true else {
-            throw fault(position, "`\(name)` is given twice")
+            throw fault(position, "\"\(name)\" is given twice")
         }
     }
 
@@ -139,14 +160,23 @@ private struct Aria2Reader {
     }
 
     /// Converts the current entry into a task.
-    mutating func finish() throws(FileError) {
-        guard var entry else { return }
+    mutating func finish() {
+        guard let entry else { return }
         self.entry = nil
+        do throws(FileError) {
+            try add(entry)
+        } catch {
+            faults.add(error)
+        }
+    }
+
+    private mutating func add(_ entry: Aria2Entry) throws(FileError) {
+        var entry = entry
         let task = try entry.specification()
         for (position, message) in entry.notes { warn(at: position, message) }
         if let key = task.key {
             if let line = keys[key] {
-                throw fault(entry.position, "has the same `gid` as the entry at line \(line)")
+                throw fault(entry.position, "has the same \"gid\" as the entry at line \(line)")
             }
             keys[key] = entry.position.line
         }

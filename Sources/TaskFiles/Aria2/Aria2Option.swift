@@ -22,8 +22,8 @@ enum Aria2Option {
 
     static func refusal(ofUnknown name: String) -> String {
         let known = carriedOut.union(refused.keys).union(tuning).union(ofTorrents)
-        let hint = NearestWord.to(name, among: known).map { "; did you mean `\($0)`?" }
-        return "`\(name)` is not an option of aria2 input files" + (hint ?? "")
+        let hint = NearestWord.to(name, among: known).map { "; did you mean \"\($0)\"?" }
+        return "\"\(name)\" is not an option of aria2 input files" + (hint ?? "")
     }
 
     /// Returns the name of the proxy option for a URL scheme; the options with the suffixes `-user` and `-passwd`

@@ -58,7 +58,7 @@ package struct ChecksumList: Sendable, Equatable {
     package func checksum(for path: String) throws(FileError) -> Checksum {
         guard let checksum = try find(path) else {
             let name = ChecksumLineReader.segments(of: path).last ?? ""
-            throw FileError(file: file, at: Position(), "has no line for the file name '\(Self.shown(name))'")
+            throw FileError(file: file, at: Position(), "has no line for the file name \"\(Self.shown(name))\"")
         }
         return checksum
     }
@@ -76,7 +76,7 @@ package struct ChecksumList: Sendable, Equatable {
         if let line = Self.contradiction(in: found) {
             throw FileError(
                 file: file, at: Position(line: line),
-                "has a different digest for '\(Self.shown(name))' than an earlier line")
+                "has a different digest for \"\(Self.shown(name))\" than an earlier line")
         }
         return found.max { $0.checksum.algorithm.strength < $1.checksum.algorithm.strength }?.checksum
     }

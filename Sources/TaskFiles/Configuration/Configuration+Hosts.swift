@@ -10,7 +10,7 @@ extension Configuration {
                 continue
             }
             guard hosts[pattern.text] == nil else {
-                value.reportKey("is given twice: `\(pattern.text)` is already present")
+                value.reportKey("is given twice: \"\(pattern.text)\" is already present")
                 continue
             }
             var host = Host()
@@ -37,12 +37,12 @@ extension Configuration {
                 }
             }
             if let owners = values?["owners"], values?["credential"] == nil, values?["headers"] == nil {
-                owners.report("has no effect without `credential` or `headers`")
+                owners.report("has no effect without \"credential\" or \"headers\"")
             }
             if host.access.credential != nil, let headers = values?["headers"],
                 host.access.headers.contains(where: { $0.lowercased().hasPrefix("authorization:") })
             {
-                headers.report("must not contain Authorization beside `credential`")
+                headers.report("must not contain Authorization beside \"credential\"")
             }
             if host.access.isEmpty { host.access = HostAccess() }
             hosts[pattern.text] = host
@@ -68,7 +68,7 @@ extension Configuration {
     private static func headers(_ value: YAMLValue, _ baseDirectory: String, _ files: NamedFiles) -> [String] {
         let lines = value.shape == .list ? value.list("a list of header lines") ?? [] : [value]
         let headers = lines.flatMap { line in
-            secret(line, "a header line such as 'X-Token: …'", baseDirectory, files)?.lines ?? []
+            secret(line, "a header line such as \"X-Token: …\"", baseDirectory, files)?.lines ?? []
         }
         // The rules are those of a task.
         var task = TaskSpecification(url: "https://localhost/")
@@ -76,7 +76,7 @@ extension Configuration {
         do {
             try task.check()
         } catch {
-            value.reportBare("`headers`: \(error.message)", code: error.code)
+            value.reportBare("\"headers\": \(error.message)", code: error.code)
         }
         if headers.contains(where: { $0.lowercased().hasPrefix("proxy-") }) {
             value.report("must not contain a field for a proxy")
@@ -118,7 +118,7 @@ extension Configuration {
                 switch files.text(path, limit: SecretText.Limit.certificates) {
                 case .success(let text) where text.contains("-----BEGIN CERTIFICATE-----"): trust.certificates = text
                 case .success: value.report("names a file without a certificate in PEM")
-                case .failure(let error): value.reportBare("`ca-file`: \(error.reason)")
+                case .failure(let error): value.reportBare("\"ca-file\": \(error.reason)")
                 }
             default:
                 let pins = value.shape == .list ? value.list("a list of pins") ?? [] : [value]

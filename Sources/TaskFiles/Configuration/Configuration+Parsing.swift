@@ -7,7 +7,7 @@ extension Configuration {
     ///   - file: the path of the file. It is printed in messages, and its directory is the base of relative paths of
     ///     files that the configuration names.
     ///   - readFile: reads the separate files for passwords, headers and certificates.
-    /// - Throws: ``FileError`` for the first fault in the file: a key that is unknown, duplicate or not supported, or a
+    /// - Throws: ``FileError`` for the faults in the file: a key that is unknown, duplicate or not supported, or a
     ///   value of the wrong type or out of bounds.
     package init(
         parsing text: String, file: String,
@@ -32,7 +32,7 @@ extension Configuration {
                 }
             }
         }
-        try source.throwFirstFault()
+        try source.throwFaults()
     }
 
     private mutating func read(_ section: YAMLValue) {
@@ -103,8 +103,8 @@ extension Configuration {
         set(\.retry.baseDelay, values["base-delay"]?.delay())
         set(\.retry.maxDelay, values["max-delay"]?.delay())
         if retry.baseDelay > retry.maxDelay {
-            values["max-delay"]?.report("must not be shorter than `base-delay`")
-            values["base-delay"]?.report("must not be longer than `max-delay`")
+            values["max-delay"]?.report("must not be shorter than \"base-delay\"")
+            values["base-delay"]?.report("must not be longer than \"max-delay\"")
         }
     }
 
@@ -181,7 +181,7 @@ extension Configuration {
             values["from"]?.report("must be 23:59 or earlier")
         }
         if values["from"] != nil, values["to"] != nil, window.from == window.to {
-            values["to"]?.report("must differ from `from`; omit both for the whole day")
+            values["to"]?.report("must differ from \"from\"; omit both for the whole day")
         }
         if values.isWhole, !["download-rate", "upload-rate", "pause"].contains(where: { values[$0] != nil }) {
             value.reportBare("this window sets none of download-rate, upload-rate and pause; set at least one")
@@ -232,7 +232,7 @@ extension Configuration {
         for value in values {
             guard let parts = value.mapping(ConfigurationKeys.watch, "a mapping with a directory") else { continue }
             guard let place = parts["directory"] else {
-                value.reportEntry("has no `directory`")
+                value.reportEntry("has no \"directory\"")
                 continue
             }
             guard let path = path(of: place, for: .watch) else { continue }
@@ -313,7 +313,7 @@ extension YAMLValue {
         do throws(NetworkRange.Refusal) {
             return try NetworkRange(parsing: text)
         } catch {
-            reportBare("`\(name)`: \(error.message)")
+            reportBare("\"\(name)\": \(error.message)")
             return nil
         }
     }

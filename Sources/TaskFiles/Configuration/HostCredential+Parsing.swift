@@ -4,7 +4,7 @@ extension HostCredential {
     /// Parses the YAML of a file with one credential.
     ///
     /// - Parameter file: the path, for messages.
-    /// - Throws: ``FileError`` for the first fault. Its message does not quote the file, since any word of it may be a
+    /// - Throws: ``FileError`` for the faults. Their messages do not quote the file, since any word of it may be a
     ///   secret.
     package init(parsing text: String, file: String) throws(FileError) {
         let source = YAMLSource(text, file: file)
@@ -14,14 +14,14 @@ extension HostCredential {
         } catch {
             // The name of a key that is given twice is quoted.
             var error = error
-            if error.message.utf8.contains(UInt8(ascii: "`")) { error.message = "a key is given twice" }
+            if error.message.utf8.contains(UInt8(ascii: "\"")) { error.message = "a key is given twice" }
             throw error
         }
         guard let root else { throw FileError(file: file, at: Position(), "is empty; \(Self.expectation)") }
         let isMapping = root.shape == .mapping
         if !isMapping { root.reportBare("must be a mapping; \(Self.expectation)") }
         let draft = isMapping ? Self.draft(root) : nil
-        try source.throwFirstFault()
+        try source.throwFaults()
         guard let draft else { throw FileError(file: file, at: Position(), Self.expectation) }
         self = draft
     }
@@ -48,7 +48,7 @@ extension HostCredential {
         }
         func value(_ key: Key, _ read: (YAMLValue) -> String?) -> String? {
             guard let value = values.removeValue(forKey: key) else {
-                root.reportBare("has no `\(key.rawValue)`; \(expectation)")
+                root.reportBare("has no \"\(key.rawValue)\"; \(expectation)")
                 return nil
             }
             return read(value)
@@ -96,7 +96,7 @@ extension YAMLValue {
     fileprivate func user() -> String? {
         guard let user = line() else { return nil }
         guard !user.utf8.contains(UInt8(ascii: ":")) else {
-            report("must not contain a colon")
+            report("must not contain a colon; the password has a key of its own")
             return nil
         }
         return user
@@ -132,7 +132,7 @@ extension YAMLValue {
     fileprivate func privateKey(isEncryptable: Bool) -> String? {
         guard let text = pem("PRIVATE KEY") else { return nil }
         guard isEncryptable || !text.contains("ENCRYPTED") else {
-            report("is encrypted; add `passphrase`")
+            report("is encrypted; add \"passphrase\"")
             return nil
         }
         return text

@@ -66,7 +66,7 @@ package struct EntryDefaults: Sendable, Equatable {
             } catch {
                 throw FileError(
                     file: name, line: entry.line, column: entry.column, code: error.code,
-                    message: "with the defaults of this directory, `\(error.field)`: \(error.message)")
+                    message: "with the defaults of this directory, \"\(error.field)\": \(error.message)")
             }
             file.entries[index].specification = task
         }

@@ -36,7 +36,7 @@ extension Configuration {
         for value in values {
             guard let webhook = Self.webhook(value, baseDirectory: baseDirectory, files) else { continue }
             guard !notify.contains(where: { $0.url == webhook.url && $0.batch == webhook.batch }) else {
-                value.reportEntry("has the same `url` and `batch` as an earlier one")
+                value.reportEntry("has the same \"url\" and \"batch\" as an earlier one")
                 continue
             }
             notify.append(webhook)
@@ -46,7 +46,7 @@ extension Configuration {
     private static func webhook(_ value: YAMLValue, baseDirectory: String, _ files: NamedFiles) -> Webhook? {
         guard let values = value.mapping(ConfigurationKeys.webhook, "a mapping with a url") else { return nil }
         guard let url = values["url"] else {
-            value.reportEntry("has no `url`")
+            value.reportEntry("has no \"url\"")
             return nil
         }
         guard let text = url.text("a URL such as https://hooks.example.org/dld") else { return nil }
@@ -64,7 +64,7 @@ extension Configuration {
             case "headers":
                 let lines = value.shape == .list ? value.list("a list of header lines") ?? [] : [value]
                 webhook.headers = lines.flatMap { line in
-                    secret(line, "a header line such as 'Authorization: Bearer …'", baseDirectory, files)?
+                    secret(line, "a header line such as \"Authorization: Bearer …\"", baseDirectory, files)?
                         .lines ?? []
                 }
                 check(webhook, at: value)
@@ -100,7 +100,7 @@ extension Configuration {
         } catch {
             // An invalid URL is reported once, at the URL.
             if value.name == "url" || error.field != "url" {
-                value.reportBare("`\(value.name)`: \(error.message)", code: error.code)
+                value.reportBare("\"\(value.name)\": \(error.message)", code: error.code)
             }
         }
     }
@@ -147,7 +147,7 @@ extension Configuration {
         switch files.text(path.hasPrefix("/") ? path : baseDirectory + "/" + path, limit: SecretText.Limit.headers) {
         case .success(let text): return .file(text)
         case .failure(let error):
-            value.reportBare("`\(value.name)`: \(error.reason)")
+            value.reportBare("\"\(value.name)\": \(error.reason)")
             return nil
         }
     }

@@ -81,7 +81,7 @@ struct MetalinkDraft {
         guard !sources.isEmpty else {
             throw source.fault(
                 at: offset,
-                "this file has no `url` with one of the schemes \(TaskAddress.schemes.joined(separator: ", "))")
+                "this file has no \"url\" with one of the schemes \(TaskAddress.schemes.joined(separator: ", "))")
         }
         var seen: Set<String> = []
         // URLs of equal rank keep the document's order.
@@ -100,7 +100,7 @@ struct MetalinkDraft {
             if checksum != nil { return nil }
             throw source.fault(
                 at: pieces.offset, code: .tooLarge,
-                "these pieces have more digests than a task can have, and there is no `hash` of the whole file")
+                "these pieces have more digests than a task can have, and there is no \"hash\" of the whole file")
         }
         let hashes = PieceHashes(algorithm: pieces.algorithm, length: pieces.length, hashes: pieces.hashes)
         do {

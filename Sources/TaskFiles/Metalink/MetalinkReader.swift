@@ -118,17 +118,17 @@ struct MetalinkReader {
                 "exceeds the limit of \(limit) files in a Metalink")
         }
         guard let attribute = element.attribute("name") else {
-            throw xml.source.fault(at: element.offset, "this file has no `name`")
+            throw xml.source.fault(at: element.offset, "this file has no \"name\"")
         }
         let name: MetalinkName
         do {
             name = try MetalinkName(attribute.value)
         } catch {
-            throw xml.source.fault(at: attribute.offset, code: error.code, "`name` \(error.message)")
+            throw xml.source.fault(at: attribute.offset, code: error.code, "\"name\" \(error.message)")
         }
         let position = places.position(at: element.offset)
         if let line = taken.updateValue(position.line, forKey: name) {
-            throw xml.source.fault(at: attribute.offset, "`name` is the same as that of the file at line \(line)")
+            throw xml.source.fault(at: attribute.offset, "\"name\" is the same as that of the file at line \(line)")
         }
         draft = MetalinkDraft(name: name, position: position, offset: element.offset)
         return .file
@@ -137,10 +137,10 @@ struct MetalinkReader {
     private mutating func beginPieces(_ element: XMLElement) throws(FileError) -> Place {
         guard let algorithm = try algorithm(of: element) else { return .ignored }
         guard let length = element.attribute("length") else {
-            throw xml.source.fault(at: element.offset, "these pieces have no `length`")
+            throw xml.source.fault(at: element.offset, "these pieces have no \"length\"")
         }
         guard let bytes = Int64(digits: length.value.utf8), bytes > 0 else {
-            throw xml.source.fault(at: length.offset, "`length` must be a number of bytes above 0")
+            throw xml.source.fault(at: length.offset, "\"length\" must be a number of bytes above 0")
         }
         draft?.pieces = MetalinkDraft.Pieces(algorithm: algorithm, length: bytes, offset: element.offset)
         return .pieces
@@ -149,7 +149,7 @@ struct MetalinkReader {
     /// Validates the piece's number, which only version 3 has.
     private func beginPieceHash(_ element: XMLElement) throws(FileError) -> Place {
         if let piece = element.attribute("piece"), Int64(digits: piece.value.utf8) != draft?.pieces?.count {
-            throw xml.source.fault(at: piece.offset, "`piece` must count from 0, one by one")
+            throw xml.source.fault(at: piece.offset, "\"piece\" must count from 0, one by one")
         }
         return .text(.pieceHash, offset: element.offset)
     }
@@ -159,7 +159,7 @@ struct MetalinkReader {
     /// Returns the algorithm of the element's `type`; `nil` for one that dld does not support.
     private func algorithm(of element: XMLElement) throws(FileError) -> Checksum.Algorithm? {
         guard let type = element.attribute("type") else {
-            throw xml.source.fault(at: element.offset, "this element has no `type`, such as sha-256")
+            throw xml.source.fault(at: element.offset, "this element has no \"type\", such as sha-256")
         }
         return Checksum.Algorithm(loosely: type.value)
     }
@@ -171,7 +171,7 @@ struct MetalinkReader {
         guard let number = Int64(digits: attribute.value.utf8), range.contains(number) else {
             throw xml.source.fault(
                 at: attribute.offset,
-                "`\(name)` must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+                "\"\(name)\" must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return Int(number)
     }
@@ -199,18 +199,18 @@ struct MetalinkReader {
         }
         switch leaf {
         case .size:
-            guard draft?.size == nil else { throw refuse("`size` is given twice for this file") }
-            guard let size = Int64(digits: text) else { throw refuse("`size` must be a number of bytes") }
+            guard draft?.size == nil else { throw refuse("\"size\" is given twice for this file") }
+            guard let size = Int64(digits: text) else { throw refuse("\"size\" must be a number of bytes") }
             draft?.size = size
         case .hash(let algorithm):
             do {
                 draft?.add(try Checksum(parsing: "\(algorithm.rawValue):\(String(decoding: text, as: UTF8.self))"))
             } catch {
-                throw refuse("`hash`: \(error.message)")
+                throw refuse("\"hash\": \(error.message)")
             }
         case .pieceHash:
             guard draft?.pieces?.append(hex: text) == true else {
-                throw refuse("`hash` of a piece must be a hexadecimal digest of the algorithm that `pieces` names")
+                throw refuse("\"hash\" of a piece must be a hexadecimal digest of the algorithm that \"pieces\" names")
             }
         case .url(let rank):
             var url = String(decoding: text, as: UTF8.self)
@@ -219,7 +219,7 @@ struct MetalinkReader {
             do {
                 _ = try TaskAddress(parsing: url)
             } catch {
-                throw refuse("`url` \(error.message)", code: error.code)
+                throw refuse("\"url\" \(error.message)", code: error.code)
             }
             draft?.add(url, rank: rank)
         }

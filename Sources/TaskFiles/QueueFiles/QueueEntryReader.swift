@@ -32,6 +32,7 @@ struct QueueEntryReader {
     ///
     /// - Returns: the entry, or `nil` after reporting a fault.
     func read(_ value: YAMLValue) -> QueueEntry? {
+        let reportCount = value.reportCount
         var task = template
         var options: YAMLMapping?
         if value.shape == .scalar, kind == .download || value.isNull {
@@ -53,7 +54,7 @@ struct QueueEntryReader {
             // A digest in the entry replaces a default list of digests.
             if mapping["checksum"] != nil { task.checksumURL = nil }
             if let mirrors = mapping["mirrors"], mapping["mirror"] != nil {
-                mirrors.report("and `mirror` are the same option; give one of them")
+                mirrors.report("and \"mirror\" are the same option; give one of them")
                 return nil
             }
             var values = UnpackedTask(task)
@@ -61,9 +62,11 @@ struct QueueEntryReader {
             task = values.packed
             // Digests in the Metalink also replace a default list of digests.
             if task.metalink, mapping["metalink"] != nil, mapping["checksum-url"] == nil { task.checksumURL = nil }
+            // What is wrong with the options would only be told once more, in other words.
+            guard value.reportCount == reportCount else { return nil }
             let required = kind == .download ? ["url"] : ["file", "url"]
             for name in required where mapping[name] == nil {
-                value.reportEntry("has no `\(name)`")
+                value.reportEntry("has no \"\(name)\"")
                 return nil
             }
             options = mapping
@@ -174,7 +177,7 @@ struct QueueEntryReader {
         switch files.text(path, limit: limit) {
         case .success(let text): return text
         case .failure(let error):
-            value.reportBare("`\(value.name)`: \(error.reason)")
+            value.reportBare("\"\(value.name)\": \(error.reason)")
             return nil
         }
     }
@@ -206,7 +209,7 @@ struct QueueEntryReader {
         var name = QueueKeys.key(ofField: error.field)
         if name.hasPrefix("mirrors") { name = options?["mirror"] == nil ? "mirrors" : "mirror" }
         guard var value = options?[name] ?? defaults?[name] else {
-            entry.reportBare("`\(name)`: \(error.message)", code: error.code)
+            entry.reportBare("\"\(name)\": \(error.message)", code: error.code)
             return
         }
         if let index = error.index {
@@ -218,7 +221,7 @@ struct QueueEntryReader {
                 }
             if values.indices.contains(index) { value = values[index] }
         }
-        value.reportBare("`\(name)`: \(error.message)", code: error.code)
+        value.reportBare("\"\(name)\": \(error.message)", code: error.code)
     }
 }
 

@@ -40,7 +40,7 @@ package struct QueueFile: Sendable, Equatable {
     ///   - utcOffset: returns the offset of local time from UTC in seconds at a given time, for a `start-at` without a
     ///     zone.
     ///   - readFile: reads the separate files for passwords, headers and certificates.
-    /// - Throws: ``FileError`` for the first fault in the file: a key that is unknown, duplicate or not supported, an
+    /// - Throws: ``FileError`` for the faults in the file: a key that is unknown, duplicate or not supported, an
     ///   invalid value, a file that cannot be read, or a second entry for the same task.
     package init(
         parsing text: String, file: String, baseDirectory: String, now: Milliseconds,
@@ -74,7 +74,7 @@ package struct QueueFile: Sendable, Equatable {
                 }
             }
         }
-        try source.throwFirstFault()
+        try source.throwFaults()
     }
 
     private static func readBatch(_ value: YAMLValue?) -> String? {

@@ -11,18 +11,27 @@ package struct URLList: Sendable, Equatable {
     ///   - bytes: the list; a byte order mark, CR LF line ends and white space around a URL are accepted.
     ///   - file: the name to print in messages.
     ///   - limit: the maximum number of URLs.
-    /// - Throws: ``FileError`` for the first line that is not a valid URL or exceeds the limit.
+    /// - Throws: ``FileError`` for the lines that are not valid URLs or exceed the limit.
     package init(
         parsing bytes: [UInt8], file: String, limit: Int = QueueFile.Limit.entries
     ) throws(FileError) {
         entries = []
         var reader = Reader(bytes, file: file, limit: limit)
-        while let entry = try reader.next() { entries.append(entry) }
+        var faults = FileFaults()
+        while true {
+            do throws(FileError) {
+                guard let entry = try reader.next() else { break }
+                entries.append(entry)
+            } catch {
+                faults.add(error)
+            }
+        }
+        try faults.throwAny()
     }
 
     /// Parses a list.
     ///
-    /// - Throws: ``FileError`` for the first line that is not a valid URL or exceeds the limit.
+    /// - Throws: ``FileError`` for the lines that are not valid URLs or exceed the limit.
     package init(parsing text: String, file: String) throws(FileError) {
         try self.init(parsing: Array(text.utf8), file: file)
     }
@@ -50,7 +59,8 @@ extension URLList {
         /// Returns the next entry.
         ///
         /// - Returns: `nil` at the end.
-        /// - Throws: ``FileError`` for a line that is not a valid URL or exceeds the limit.
+        /// - Throws: ``FileError`` for a line that is not a valid URL, after which the next call goes on, or exceeds the
+        ///   limit, which ends the list.
         package mutating func next() throws(FileError) -> QueueEntry? {
             while start < bytes.count {
                 let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
@@ -73,9 +83,10 @@ extension URLList {
             do throws(FieldError) {
                 try task.check()
             } catch {
-                throw FileError(file: file, at: position, code: error.code, "`\(error.field)`: \(error.message)")
+                throw FileError(file: file, at: position, code: error.code, "\"\(error.field)\": \(error.message)")
             }
             guard count < limit else {
+                start = bytes.count
                 throw FileError(file: file, at: position, "exceeds the limit of \(limit) URLs per file")
             }
             count += 1

@@ -11,6 +11,10 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
     package var code: ErrorCode
     /// A message of one line that states the fault and what would be correct.
     package var message: String
+    /// The faults after this one that are listed with it.
+    package internal(set) var others: [FileError] = []
+    /// The number of further faults, which are not listed.
+    package internal(set) var unlisted = 0
 
     package init(file: String, line: Int, column: Int, code: ErrorCode = .invalid, message: String) {
         self.file = file
@@ -26,6 +30,16 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// The text `FILE:LINE:COLUMN: message`.
     package var description: String { "\(file):\(line):\(column): \(message)" }
+
+    /// The texts of the fault and of those listed with it, and the number of the rest.
+    package var lines: [String] {
+        [description] + others.map(\.description) + (unlisted > 0 ? ["and \(unlisted) more"] : [])
+    }
+
+    var position: Position {
+        get { Position(line: line, column: column) }
+        set { (line, column) = (newValue.line, newValue.column) }
+    }
 }
 
 /// A position in a file; line and column count from 1.

@@ -17,11 +17,11 @@ struct KeyTable: Sendable {
 
     /// Returns the error message for `key`, which is not one of the known keys.
     func refusal(of key: String) -> String {
-        if notCarriedOut.contains(key) { return "`\(key)` is not supported by this version; remove it" }
-        if let place = elsewhere[key] { return "`\(key)` \(place)" }
+        if notCarriedOut.contains(key) { return "\"\(key)\" is not supported by this version; remove it" }
+        if let place = elsewhere[key] { return "\"\(key)\" \(place)" }
         guard let nearest = NearestWord.to(key, among: known + notCarriedOut) else {
-            return "`\(key)` is not a key here; the keys are \(known.joined(separator: ", "))"
+            return "\"\(key)\" is not a key here; the keys are \(known.joined(separator: ", "))"
         }
-        return "`\(key)` is not a key here; did you mean `\(nearest)`?"
+        return "\"\(key)\" is not a key here; did you mean \"\(nearest)\"?"
     }
 }

@@ -1,14 +1,17 @@
 import TaskModel
 import Yams
 
-/// A YAML text being read. It composes the document and keeps the fault that comes first in the text.
+/// A YAML text being read. It composes the document and keeps its faults.
 ///
-/// Readers continue after reporting a fault. They follow the schema's order, not that of the file, so the first fault
-/// in the file is known only at the end.
+/// Readers continue after reporting a fault. They follow the schema's order, not that of the file, so the order of the
+/// faults is known only at the end.
 final class YAMLSource {
     let file: String
     private let text: String
-    private var fault: (position: Position, code: ErrorCode, message: String)?
+    /// The faults, with positions as counted by Yams.
+    private var faults = FileFaults()
+    /// The number of reports so far.
+    private(set) var reportCount = 0
     private var visitsLeft: Int
 
     init(_ text: String, file: String) {
@@ -21,23 +24,30 @@ final class YAMLSource {
     /// Records a fault.
     ///
     /// - Parameter position: a position as counted by Yams, with columns in Unicode scalars.
-    func report(_ message: @autoclosure () -> String, at position: Position, code: ErrorCode = .invalid) {
+    func report(_ message: String, at position: Position, code: ErrorCode = .invalid) {
         if visitsLeft < 0 { return }
-        if let fault, fault.position <= position { return }
-        fault = (position, code, message())
+        reportCount += 1
+        faults.add(FileError(file: file, at: position, code: code, message))
     }
 
-    /// Throws the fault that comes first in the file, if any was reported.
-    func throwFirstFault() throws(FileError) {
-        guard let fault else { return }
-        throw FileError(file: file, at: inCharacters(fault.position), code: fault.code, fault.message)
+    /// Throws the faults that were reported, if any.
+    func throwFaults() throws(FileError) {
+        guard var error = faults.error else { return }
+        error.position = inCharacters(error.position)
+        for index in error.others.indices {
+            error.others[index].position = inCharacters(error.others[index].position)
+        }
+        throw error
     }
 
     /// Returns whether one more value may be read. Aliases allow a few bytes to expand to more values than can be read
     /// in reasonable time. Once the limit is exceeded, nothing more is read, and further faults in the file are not
     /// detected.
     func mayVisit(at position: Position) -> Bool {
-        if visitsLeft == 0 { fault = (position, .invalid, "the aliases above repeat too many values; use fewer") }
+        if visitsLeft == 0 {
+            faults = FileFaults()
+            report("the aliases above repeat too many values; use fewer", at: position)
+        }
         visitsLeft -= 1
         return visitsLeft >= 0
     }
@@ -103,7 +113,7 @@ final class YAMLSource {
             case .scalar, .alias: break
             }
         }
-        try throwFirstFault()
+        try throwFaults()
     }
 
     /// A private-use character that files have no use for. It takes one column in Yams, like the character that it
@@ -132,7 +142,7 @@ final class YAMLSource {
             let second = positionOfSecondKey(first: first, in: text) ?? first
             return FileError(
                 file: file, at: inCharacters(second),
-                "`\(keys.first ?? "")` is given twice; it is already at line \(first.line)")
+                "\"\(keys.first ?? "")\" is given twice; it is already at line \(first.line)")
         case YamlError.reader(let problem, let offset, _, _):
             let before = text.prefix(offset ?? 0)
             return FileError(file: file, at: FileText.position(after: before.utf8), "is not YAML: \(problem)")

@@ -21,6 +21,9 @@ struct YAMLValue {
 
     var position: Position { Position(node.mark) }
 
+    /// The number of faults that were reported so far.
+    var reportCount: Int { source.reportCount }
+
     /// The file and the position in it, for faults that are found after parsing.
     var place: (file: String, position: Position) { (source.file, source.inCharacters(position)) }
 
@@ -37,12 +40,12 @@ struct YAMLValue {
     }
 
     func report(_ message: String, code: ErrorCode = .invalid) {
-        reportBare(name.isEmpty ? "the file \(message)" : "`\(name)` \(message)", code: code)
+        reportBare(name.isEmpty ? "the file \(message)" : "\"\(name)\" \(message)", code: code)
     }
 
     /// Reports a fault of the key itself.
     func reportKey(_ message: String) {
-        source.report("`\(name)` \(message)", at: key ?? position)
+        source.report("\"\(name)\" \(message)", at: key ?? position)
     }
 
     /// Reports a fault of the key itself without naming it.
@@ -209,7 +212,7 @@ struct YAMLValue {
                 source.report(keys.refusal(of: scalar.string), at: Position(key.mark))
                 mapping.isWhole = false
             } else if mapping[scalar.string] != nil {
-                source.report("`\(scalar.string)` is given twice", at: Position(key.mark))
+                source.report("\"\(scalar.string)\" is given twice", at: Position(key.mark))
             } else {
                 mapping.values.append(YAMLValue(value, name: scalar.string, source: source))
             }

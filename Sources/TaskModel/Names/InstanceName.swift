@@ -15,7 +15,7 @@ public struct InstanceName: Hashable, Sendable, CustomStringConvertible {
         guard !name.isEmpty else { throw refuse("is empty; give the name of an instance or omit the option") }
         guard name.utf8.count <= Self.maximumLength else { throw refuse("is longer than \(Self.maximumLength) bytes") }
         guard name.utf8.allSatisfy({ Self.isAlphanumeric($0) || "_-.".utf8.contains($0) }) else {
-            throw refuse("may contain the letters A to Z and a to z, digits, '_', '-' and '.'")
+            throw refuse("may contain the letters A to Z and a to z, digits, \"_\", \"-\" and \".\"")
         }
         guard let first = name.utf8.first, Self.isAlphanumeric(first) else {
             throw refuse("must begin with a letter or a digit")

@@ -16,14 +16,14 @@ public enum NetworkRange: Sendable, Hashable {
     public init(parsing text: String) throws(Refusal) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let (number, width) = Self.address(String(first)) else {
-            throw Refusal(message: "`\(text)` does not begin with an IP address; give \(Self.expectation)")
+            throw Refusal(message: "\"\(text)\" does not begin with an IP address; give \(Self.expectation)")
         }
         let length: Int
         if parts.count == 2 {
             let digits = parts[1]
             guard (1...3).contains(digits.utf8.count), digits.utf8.allSatisfy(\.isDigit),
                 let given = Int(digits), given <= width
-            else { throw Refusal(message: "`\(text)` must end in a prefix length from /0 to /\(width)") }
+            else { throw Refusal(message: "\"\(text)\" must end in a prefix length from /0 to /\(width)") }
             length = given
         } else {
             length = width
@@ -33,13 +33,13 @@ public enum NetworkRange: Sendable, Hashable {
         let lowest = (number >> rest) << rest
         guard lowest == number else {
             let network = Self.text(lowest, width: width)
-            throw Refusal(message: "`\(text)` has bits beyond its prefix; is it \(network)/\(length) or \(first)?")
+            throw Refusal(message: "\"\(text)\" has bits beyond its prefix; is it \(network)/\(length) or \(first)?")
         }
         // IPv4-mapped IPv6 ranges (RFC 4291, section 2.5.5.2) cover IPv4 addresses, so they must be written as IPv4.
         if width == 128, length >= 96, number >> 32 == 0xFFFF {
             throw Refusal(
                 message:
-                    "`\(text)` is an IPv4 network; write \(Self.text(number & 0xFFFF_FFFF, width: 32))/\(length - 96)"
+                    "\"\(text)\" is an IPv4 network; write \(Self.text(number & 0xFFFF_FFFF, width: 32))/\(length - 96)"
             )
         }
         self =

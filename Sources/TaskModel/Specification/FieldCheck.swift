@@ -149,7 +149,7 @@ extension FieldCheck {
                 throw FieldError(field: field, message: "contains a control character, such as a line break")
             }
             guard let (name, _) = TaskSpecification.splitHeader(header) else {
-                throw FieldError(field: field, message: "is not of the form 'Name: value'")
+                throw FieldError(field: field, message: "is not of the form \"Name: value\"")
             }
             if engineHeaders.contains(name.lowercased()) {
                 throw FieldError(field: field, message: "\(name) is set by the daemon itself")
@@ -167,7 +167,8 @@ extension FieldCheck {
         guard let user = task.user else { return }
         try checkText(user, field.name, limit: Limit.secretLength)
         if user.utf8.contains(UInt8(ascii: ":")) {
-            throw FieldError(field: field.name, message: "must not contain a colon (RFC 7617, section 2)")
+            throw FieldError(
+                field: field.name, message: "must not contain a colon; the password comes from --password-file FILE")
         }
     }
 

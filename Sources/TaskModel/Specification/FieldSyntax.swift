@@ -40,8 +40,8 @@ package enum FieldLines: Sendable {
 
     package var expected: String {
         switch self {
-        case .headers: "'Name: value'"
-        case .form: "'NAME=VALUE'"
+        case .headers: "\"Name: value\""
+        case .form: "\"NAME=VALUE\""
         }
     }
 }

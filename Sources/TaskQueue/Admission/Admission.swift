@@ -39,7 +39,7 @@ struct Admission {
     /// The cookies of the previous task.
     private var lastCookies: String?
     /// The maximum number of warnings about one request.
-    private static let maximumNotes = 16
+    private static let maximumNotes = 32
 
     /// Whether a task exists that the caller may see.
     private let knows: (TaskID) -> Bool
@@ -88,9 +88,9 @@ struct Admission {
         guard cookies != lastCookies else { return }
         let bad = try TaskCookies.check(cookies)
         lastCookies = cookies
-        guard !bad.isEmpty else { return }
-        let note = TaskCookies.note(ofBadLines: bad)
-        if !notes.contains(note), notes.count < Self.maximumNotes { notes.append(note) }
+        for note in TaskCookies.notes(ofBadLines: bad) where !notes.contains(note) && notes.count < Self.maximumNotes {
+            notes.append(note)
+        }
     }
 
     private mutating func hostKey(of address: TaskAddress) -> String {
@@ -315,7 +315,8 @@ struct Admission {
         }
         guard isTrusted || file.parent.map({ !settings.protectedPlaces.inodes.contains($0) }) ?? true else {
             throw FieldError(
-                field: "descriptor", code: .permissionDenied, message: "is in a directory of the daemon itself")
+                field: "descriptor", code: .permissionDenied,
+                message: "is in a directory of the daemon itself, from which nothing is uploaded")
         }
         return file
     }

@@ -81,9 +81,12 @@ struct WaitingSentence {
         case .auth where record.error?.message.hasPrefix("the proxy ") == true:
             "the proxy refuses access; give a proxy: \(command("set")) --proxy URL"
         case .auth:
-            "the server refuses access; give a login: \(command("set")) --user NAME --password-file FILE"
+            (record.error?.tellsOfMissingLogin == true ? "a login is needed" : "the server refuses access") + "; "
+                + record.id.loginAdvice(record.specification.url)
         case .sourceChanged where record.error?.code == .sourceLost:
             "the open file was closed; its owner can pass it again: \(command("resume"))"
+        case .sourceChanged where record.error?.tellsOfMissingSource == true:
+            "the source file is gone; put it back, then: \(command("resume"))"
         case .sourceChanged: "the source file changed; to send it as it is now: \(command("resume"))"
         case .unchanged, .hostLimit, .ownerLimit, nil: nil
         }

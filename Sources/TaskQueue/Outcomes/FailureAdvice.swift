@@ -18,10 +18,10 @@ enum FailureAdvice {
         return switch code {
         case .dns: "check the name of the host (\(set) --url URL), then: \(retry)"
         case .connect, .timeout, .stalled, .truncated: "once the server answers: \(retry)"
-        case .tls: "have the certificate put right, or trust it (--cacert, hosts.trust), then: \(retry)"
+        case .tls: "have the certificate or host key put right or trusted, then: \(retry)"
         case .tooManyRedirects, .protocolNotAllowed:
             "give the URL of the file itself (\(set) --url URL), then: \(retry)"
-        case .addressNotAllowed: "have network.deny of the configuration changed, then: \(retry)"
+        case .addressNotAllowed: "have the configuration changed, then: \(retry)"
         case .checksumMismatch:
             "compare the expected digest with the one that the source tells (\(set) --checksum ALGORITHM:HEX), then: "
                 + retry

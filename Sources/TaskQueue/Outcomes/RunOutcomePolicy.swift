@@ -222,15 +222,23 @@ struct RunOutcomePolicy {
         // A hint for the user, in terms of the command line.
         let hint =
             switch error.code {
-            case .addressNotAllowed: " (`network.deny` of the daemon's configuration)"
+            case .addressNotAllowed: " (\"network.deny\" of the daemon's configuration)"
             case .allowanceUsedUp:
                 " by your downloads: remove some with their files (dlctl remove --delete-file), or have "
                     + "limits.bytes-per-owner raised"
-            default:
-                (error.underlying as? ProxyRefusal).map(hint)
-                    ?? (error.httpStatus == 401 ? "; give a login with --user or --header" : "")
+            case .tls where tellsOfUnknownAuthority(error.message):
+                "; to trust it: --cacert FILE, or hosts.NAME.trust of the configuration"
+            default: (error.underlying as? ProxyRefusal).map(hint) ?? ""
             }
         return TaskFailure(code: code, message: error.message + hint, httpStatus: error.httpStatus)
+    }
+
+    /// Whether OpenSSL refused a certificate that is self-signed or signed by an unknown authority. The words are those
+    /// of X509_verify_cert_error_string(3), also in older versions.
+    private static func tellsOfUnknownAuthority(_ message: String) -> Bool {
+        ["self-signed", "self signed", "issuer certificate", "verify the first certificate"].contains {
+            message.contains($0)
+        }
     }
 
     private static func hint(_ refusal: ProxyRefusal) -> String {

@@ -155,6 +155,12 @@ package struct PlaceInspector: Sendable, Equatable {
             + "; a file system that is mounted read-only has to be mounted for writing first"
     }
 
+    /// Returns the remedy for a file that this process cannot read; `nil` where there is none.
+    func remedy(forUnreadable path: String, _ error: Int32?) -> String? {
+        hidden(path, .uploads)
+            ?? (error == ENOENT ? nil : "give the user \(user) permission to read it (chmod, chown or setfacl)")
+    }
+
     /// Returns the remedy where the systemd unit may hide the directory; `nil` where it does not.
     private func hidden(_ path: String, _ use: PlaceUse) -> String? {
         guard let unit else { return nil }
@@ -211,7 +217,7 @@ package struct PlaceInspector: Sendable, Equatable {
     ///
     /// - Parameter settings: lines of the section `[Service]`.
     package static func dropIn(_ settings: [String], unit: String) -> String {
-        let lines = settings.map { "`\($0)`" }.joined(separator: " and ")
-        return "put \(lines) beneath a line `[Service]` in a drop-in (systemctl edit \(unit)) and restart the service"
+        let lines = settings.map { "\"\($0)\"" }.joined(separator: " and ")
+        return "put \(lines) beneath a line \"[Service]\" in a drop-in (systemctl edit \(unit)) and restart the service"
     }
 }

@@ -1,3 +1,4 @@
+import TaskFiles
 import TaskModel
 import Transfer
 
@@ -30,9 +31,13 @@ enum TaskCookies {
             }
         }
         guard count > 0 else {
-            // The message leaves out the line itself, which may contain a secret.
+            // The message leaves out the lines themselves, which may contain secrets.
             let reason =
-                bad.first.map { ": line \($0) is not in Netscape format, seven fields separated by tabs" } ?? ""
+                switch bad.count {
+                case 0: ""
+                case 1: ": line \(bad[0]) is not \(form)"
+                default: ": lines \(listed(bad)) are not \(form)"
+                }
             throw FieldError(field: "cookies", message: "contain no cookie" + reason)
         }
         guard count <= CookieStorage.maximumCount else {
@@ -41,12 +46,20 @@ enum TaskCookies {
         return bad
     }
 
-    /// Returns the warning about lines that are passed over. It leaves out the lines, which may contain secrets.
-    static func note(ofBadLines numbers: [Int]) -> String {
-        let count = numbers.count
-        let (lines, verb) = count == 1 ? ("1 line is no cookie", "is") : ("\(count) lines are no cookies", "are")
-        let first = numbers.first.map { ", the first at line \($0)" } ?? ""
-        return "cookies: \(lines) in Netscape format and \(verb) passed over\(first)"
+    private static let form = "in Netscape format, seven fields separated by tabs"
+
+    private static func listed(_ numbers: [Int]) -> String {
+        let listed = numbers.prefix(FileFaults.limit)
+        let rest = numbers.count - listed.count
+        return listed.map { "\($0)" }.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+    }
+
+    /// Returns the warnings about lines that are passed over. They leave out the lines, which may contain secrets.
+    static func notes(ofBadLines numbers: [Int]) -> [String] {
+        let listed = numbers.prefix(FileFaults.limit)
+        let rest = numbers.count - listed.count
+        return listed.map { "cookies:\($0):1: is passed over: it is not \(form)" }
+            + (rest > 0 ? ["cookies: \(rest) more lines are passed over"] : [])
     }
 
     /// Splits the text into lines by bytes, since CR LF is a single `Character`. A byte order mark is no part of the

@@ -15,8 +15,9 @@ struct UploadPermission {
     ///   `sourceChanged` where the user may learn that the file does not exist; and the errors of
     ///   ``UploadSource/init(path:)``.
     func open(_ path: String) throws(TransferError) -> UploadSource {
-        if settings.isTrusted(user.uid) { return try UploadSource(path: path) }
+        if settings.isTrusted(user.uid) { return try openAsDaemon(path) }
         // Nothing is examined where no upload is allowed.
+        let refusal = refusal(of: path)
         guard !settings.uploadRoots.isEmpty else { throw refusal }
         let node: PathWalk.Node
         do throws(PathWalk.Stop) {
@@ -36,9 +37,25 @@ struct UploadPermission {
         return settings.protectedPlaces.areAvoided(by: parents, beneath: roots) ?? false
     }
 
-    private var refusal: TransferError {
+    private func refusal(of path: String) -> TransferError {
         TransferError(
             .permissionDenied,
-            "user \(user.uid) may not upload it: see uploads.roots in the daemon's configuration")
+            "user \(user.uid) may not upload \(path): see uploads.roots in the daemon's configuration")
+    }
+
+    /// Opens a file that the daemon's permissions alone decide about.
+    private func openAsDaemon(_ path: String) throws(TransferError) -> UploadSource {
+        do throws(TransferError) {
+            return try UploadSource(path: path)
+        } catch {
+            var error = error
+            let remedy: String? =
+                switch error.systemError {
+                case ENOENT, EACCES, EPERM: settings.inspector.remedy(forUnreadable: path, error.systemError)
+                default: nil
+                }
+            if let remedy { error.message += "; \(remedy)" }
+            throw error
+        }
     }
 }

@@ -149,7 +149,7 @@ struct DropIntake: Sendable {
             try watch.defaults.fill(&content, named: name, now: now) { LocalClock.utcOffset(at: $0) }
             return content
         } catch {
-            throw .refused("\(error)")
+            throw .refused(error.lines.joined(separator: "\n"))
         }
     }
 

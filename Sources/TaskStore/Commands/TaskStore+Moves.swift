@@ -88,7 +88,7 @@ extension Database {
         func wrong(_ message: String) -> Result<Int64, FieldError> {
             .failure(FieldError(field: "before", message: message))
         }
-        guard other != id else { return wrong("is the task itself") }
+        guard other != id else { return wrong("a task cannot be moved before itself") }
         guard next.head.owner == task.head.owner else { return wrong("task \(other) has another owner") }
         guard next.priority == task.priority else {
             return wrong(

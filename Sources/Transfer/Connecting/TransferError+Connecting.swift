@@ -46,7 +46,7 @@ extension TransferError {
             TransferError(
                 .cannotConnect,
                 "cannot connect to \(name): every file descriptor that this process may open is in use "
-                    + "(see `ulimit -n`, or limit the connections)",
+                    + "(see \"ulimit -n\", or limit the connections)",
                 systemError: EMFILE)
         case .couldntConnect where isProxy: TransferError(.cannotConnect, "cannot connect to \(name): is it up?")
         case .couldntConnect:

@@ -21,8 +21,9 @@ extension Directory {
         for name in names + [""] {
             let place = name.isEmpty ? path : path(of: name)
             switch linux_locked(descriptor.raw, name) {
-            case Int32(LINUX_LOCK_IMMUTABLE): return "\(place) is immutable; remove this attribute with `chattr -i`"
-            case Int32(LINUX_LOCK_APPEND_ONLY): return "\(place) is append-only; remove this attribute with `chattr -a`"
+            case Int32(LINUX_LOCK_IMMUTABLE): return "\(place) is immutable; remove this attribute with \"chattr -i\""
+            case Int32(LINUX_LOCK_APPEND_ONLY):
+                return "\(place) is append-only; remove this attribute with \"chattr -a\""
             default: continue
             }
         }

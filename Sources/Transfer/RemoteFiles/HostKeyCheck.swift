@@ -28,7 +28,7 @@ struct HostKeyCheck {
         switch policy {
         case nil:
             throw TransferError(
-                .hostKey, "no policy defines the host key of \(server): set `hostKeys` to a known_hosts or a key")
+                .hostKey, "no policy defines the host key of \(server): set \"hostKeys\" to a known_hosts or a key")
         case .fingerprint(let text):
             let digest = text.hasPrefix("SHA256:") ? text.dropFirst(7) : text[...]
             let plain = digest.prefix { $0 != "=" }

@@ -46,12 +46,14 @@ extension Context {
     ///
     /// - Parameters:
     ///   - batch: the batch to which the tasks were applied.
+    ///   - cookies: the file of cookies, to which warnings of the daemon refer.
     ///   - wait: the tasks to wait for; `nil` to wait for none.
     ///   - isFollowing: whether ``follow(_:)`` was called before the tasks were added.
     func conclude(
-        _ added: AddedTasks, batch: String? = nil, wait: [TaskID]?, client: ControlClient, isFollowing: Bool = false
+        _ added: AddedTasks, batch: String? = nil, cookies: String? = nil, wait: [TaskID]?, client: ControlClient,
+        isFollowing: Bool = false
     ) throws {
-        report(warnings: added.notes)
+        report(warnings: added.notes, cookies: cookies)
         output.lossNote = Self.lossNote(added.ids)
         if !json {
             for id in added.ids { output.line(id.description) }

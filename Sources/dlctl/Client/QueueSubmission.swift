@@ -70,8 +70,9 @@ struct QueueSubmission {
         else { return Failure(error) }
         let plain =
             answer.message.hasPrefix(field + ": ")
-            ? "`\(QueueFile.key(ofField: name))`: \(answer.message.dropFirst(field.count + 2))" : answer.message
+            ? "\"\(QueueFile.key(ofField: name))\": \(answer.message.dropFirst(field.count + 2))" : answer.message
+        let code = answer.data?.code ?? .invalid
         return TaskFileReader.failure(
-            plain, file: file, entry: feed.entries[first + index], code: answer.data?.code ?? .invalid)
+            TaskFileReader.error(plain, file: file, entry: feed.entries[first + index], code: code))
     }
 }

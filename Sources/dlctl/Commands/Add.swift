@@ -17,7 +17,7 @@ struct Add: DaemonCommand {
               dlctl add --wait https://example.org/a.iso https://example.org/b.iso
               dlctl add --input urls.txt --batch nightly      running it again adds nothing
               dlctl add --mirror https://example.net/a.iso https://example.org/a.iso
-              dlctl add --checksum-url https://example.org/SHA256SUMS https://example.org/a.iso
+              dlctl add --checksum-url https://example.org/SUMS https://example.org/a.iso
               dlctl add --input a.iso.meta4
               dlctl add --input aria2.session
               dlctl add --metalink https://example.org/a.iso.meta4
@@ -103,7 +103,8 @@ struct Add: DaemonCommand {
             waitedFor = added.ids
         }
         try context.conclude(
-            added, batch: batch, wait: transfer.wait ? waitedFor : nil, client: client, isFollowing: isFollowing)
+            added, batch: batch, cookies: transfer.cookies, wait: transfer.wait ? waitedFor : nil, client: client,
+            isFollowing: isFollowing)
     }
 
     /// Returns a task without a URL that contains the values of the options.
@@ -157,7 +158,7 @@ struct Add: DaemonCommand {
             isKeyed = isKeyed || whole.entries.contains { $0.specification.key != nil }
         }
         let isAsItIs = options.isURLAlone && batch == nil
-        let feed = try EntryFeed(content) { entry throws(Failure) in
+        let feed = try EntryFeed(content) { entry throws(FileError) in
             // The entry was validated when it was read.
             if isAsItIs { return }
             var task = entry.specification.filled(from: options, nestsDirectory: nests)
@@ -165,7 +166,8 @@ struct Add: DaemonCommand {
             do throws(FieldError) {
                 try task.check()
             } catch {
-                throw TaskFileReader.failure("\(error)", file: file, entry: entry, code: error.code)
+                let message = "\"\(QueueFile.key(ofField: error.field))\": \(error.message)"
+                throw TaskFileReader.error(message, file: file, entry: entry, code: error.code)
             }
             entry.specification = task
         }

@@ -7,6 +7,7 @@ struct Backup: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
         abstract: "Saves the daemon's database to a file, while the daemon runs.",
+        usage: "dlctl backup [--force] <file>",
         discussion: """
             The file is complete or absent, and readable by you alone: it contains every user's tasks and passwords. \
             It does not contain the files that were downloaded. To restore it, stop the daemon and put the file into \

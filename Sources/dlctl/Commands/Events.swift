@@ -12,8 +12,8 @@ struct Events: DaemonCommand {
             Ctrl-C, across restarts of the daemon.
 
             EXAMPLES:
-              dlctl events --since 2h                      what happened in the last two hours
-              dlctl events --follow --on completed,failed  each end of a task, as it happens
+              dlctl events --since 2h                      the last two hours
+              dlctl events --follow --on completed,failed  each end, as it happens
               dlctl events --batch nightly --json | jq -r 'select(.type == "failed").url'
               dlctl events --on completed --exec 'unzip -q "$DLD_PATH"' --cursor unzip
               dlctl events --exec ./hook --cursor c --exec-timeout 10m
@@ -47,7 +47,7 @@ struct Events: DaemonCommand {
     func validate() throws {
         try arguments.validate()
         if after != nil, since != nil { throw ValidationError("--after and --since cannot be used together.") }
-        if let after, after < 0 { throw ValidationError("--after: '\(after)' is not a sequence number.") }
+        if let after, after < 0 { throw ValidationError("--after: \"\(after)\" is not a sequence number.") }
         if selection.wantsProgress, !follow || hook.command != nil {
             throw ValidationError(
                 "--on progress: needs --follow, without --exec, since the journal has no events of progress.")

@@ -8,6 +8,7 @@ struct LimitCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "limit",
         abstract: "Shows or sets the rate limits of all tasks together.",
+        usage: "dlctl limit [--download <rate>] [--upload <rate>]",
         discussion: """
             A new limit takes effect at once and persists across restarts of the daemon. none removes the limit; \
             config returns to the configuration and its schedule. To limit a single task, use dlctl set --limit.

@@ -67,7 +67,7 @@ struct List: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("--limit: '\(limit)' is not a positive whole number.") }
+        if let limit, limit < 1 { throw ValidationError("--limit: \"\(limit)\" is not a positive whole number.") }
         for word in words where TaskState(rawValue: word) == nil { throw ValidationError(Self.fault(inState: word)) }
         guard queue else { return }
         if sort != nil { throw ValidationError("Give --queue or --sort, not both.") }
@@ -80,9 +80,9 @@ struct List: DaemonCommand {
 
     private static func fault(inState word: String) -> String {
         let states = TaskState.allCases.map(\.rawValue)
-        if TaskIDs.id(word) != nil { return "state: '\(word)' is not a state; see 'dlctl show \(word)'." }
+        if TaskIDs.id(word) != nil { return "state: \"\(word)\" is not a state; see \"dlctl show \(word)\"." }
         let nearest = NearestWord.to(word, among: states).map { "; did you mean \($0)?" }
-        return "state: '\(word)' is not a state\(nearest ?? ": \(states.joined(separator: ", ")).")"
+        return "state: \"\(word)\" is not a state\(nearest ?? ": \(states.joined(separator: ", ")).")"
     }
 
     private var states: [TaskState]? {

@@ -7,6 +7,7 @@ struct Move: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "move",
         abstract: "Changes a task's position in the queue.",
+        usage: "dlctl move <id> (--first | --last | --before <id>)",
         discussion: """
             The order applies among your tasks of the same priority. Tasks of different batches take turns. A running \
             task keeps running; its new position applies when it has to wait again.

@@ -22,7 +22,7 @@ extension RootCommand: DaemonCommand {
         } catch {
             guard case .noDaemon = error else { throw error }
             var failure = Failure(error)
-            failure.message += "; `dlctl --help` lists the commands"
+            failure.message += "; \"dlctl --help\" lists the commands"
             throw failure
         }
         let status = try client.status()
@@ -33,14 +33,14 @@ extension RootCommand: DaemonCommand {
         Status.lines(status, now: Clock.now()).forEach(context.output.line)
         context.output.line("")
         guard !page.tasks.isEmpty else {
-            context.output.line("no task runs; `dlctl list` lists all tasks, `dlctl --help` the commands")
+            context.output.line("no task runs; \"dlctl list\" lists all tasks, \"dlctl --help\" the commands")
             return
         }
         var table = ListTable(context.output, fields: nil, isQueue: false)
         table.add(Array(page.tasks.prefix(Self.shown)), hasSeveralOwners: page.severalOwners == true)
         let others = (status.tasks[TaskState.active.rawValue] ?? 0) - Self.shown
         if page.tasks.count > Self.shown {
-            context.output.line("… and \(max(1, others)) more; see `dlctl list active`")
+            context.output.line("… and \(max(1, others)) more; see \"dlctl list active\"")
         }
     }
 }

@@ -8,6 +8,7 @@ struct QueueApply: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "apply",
         abstract: "Makes a batch match a queue file.",
+        usage: "dlctl queue apply [<options>] <file>",
         discussion: """
             The whole file is checked first. If it contains an error, dlctl prints its line and column, and nothing is \
             queued. Applying a file a second time adds nothing: an entry is identified by its key, otherwise by its \
@@ -50,7 +51,7 @@ struct QueueApply: DaemonCommand {
         if content.entries.isEmpty, !allowEmpty { throw TaskFileReader.empty(file) }
         guard let batch = batch ?? content.batch ?? (file == "-" ? nil : QueueFile.batch(ofPath: file)) else {
             throw Failure.usage(
-                "--batch: is missing; standard input has no file name from which to take the batch", field: "--batch")
+                "give --batch NAME: standard input has no file name from which to take the batch", field: "--batch")
         }
         for index in content.entries.indices { content.entries[index].specification.batch = batch }
         var sample = TaskSpecification(url: "http://localhost/")

@@ -8,6 +8,7 @@ struct RPC: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "rpc",
         abstract: "Calls a JSON-RPC method and prints its result as JSON.",
+        usage: "dlctl rpc <method> [<params-json>]",
         discussion: """
             If the daemon returns an error, it is printed as JSON on standard error.
 

@@ -62,7 +62,7 @@ struct Show: DaemonCommand {
         let task = detail.status
         let map = SegmentMap(width: min(Self.mapWidth, max(16, (width ?? 80) - 20)), style: style)
         var lines = lines(
-            task, now: now, why: detail.waitingFor, warning: detail.history.last?.warning,
+            task, now: now, history: detail.history, why: detail.waitingFor, warning: detail.history.last?.warning,
             limits: detail.live.flatMap { limits($0.rateLimits) },
             map: detail.transferredSegments.flatMap { segments in
                 task.bytesTotal.flatMap { map.line(segments, total: $0) }
@@ -91,15 +91,15 @@ struct Show: DaemonCommand {
 
     /// Returns a title, then one line for each fact. Unknown facts are omitted.
     static func lines(
-        _ task: TaskStatus, now: Milliseconds, why: String? = nil, warning: String? = nil, limits: String? = nil,
-        map: String? = nil
+        _ task: TaskStatus, now: Milliseconds, history: [TaskAttempt] = [], why: String? = nil,
+        warning: String? = nil, limits: String? = nil, map: String? = nil
     ) -> [String] {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
             ("why", why),
             ("url", task.url),
             (task.kind == .upload ? "source" : "path", task.path.map { $0 + location(task) }),
-            ("progress", progress(task)),
+            ("progress", progress(task, history)),
             ("map", map),
             ("rate", task.state == .active ? task.rate.map { Describe.rate($0) } : nil),
             ("rate limits", limits),
@@ -140,13 +140,14 @@ struct Show: DaemonCommand {
         }
     }
 
-    private static func progress(_ task: TaskStatus) -> String {
+    private static func progress(_ task: TaskStatus, _ history: [TaskAttempt]) -> String {
         var text = ByteSize.describe(task.bytesDone)
         if let total = task.bytesTotal {
             text += " of \(ByteSize.describe(total))"
             if let percent = Describe.percent(task.bytesDone, of: total) { text += ", \(percent)%" }
         }
-        if task.bytesFetched > task.bytesDone {
+        // Within one attempt the two differ by what several connections fetched twice and by what is not written yet.
+        if task.bytesFetched > task.bytesDone, history.dropLast().contains(where: { $0.bytes > 0 }) {
             text += " (\(ByteSize.describe(task.bytesFetched)) over all attempts)"
         }
         return text

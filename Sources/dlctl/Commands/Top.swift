@@ -8,6 +8,7 @@ struct Top: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
         abstract: "Shows the tasks on the full screen, with keys to change them.",
+        usage: "dlctl top [<options>]",
         discussion: """
             The screen shows the rates, a graph of the last minutes and the tasks: those that run, then those that \
             wait, then the queue in its order. h shows the keys; q ends the program, and the tasks go on. If the daemon \
@@ -38,7 +39,7 @@ struct Top: DaemonCommand {
     }
 
     func perform(_ context: Context) throws {
-        let instead = "use `dlctl list` and `dlctl status` instead"
+        let instead = "use \"dlctl list\" and \"dlctl status\" instead"
         if context.json { throw Failure.usage("--json: top draws a screen; \(instead)", field: "--json") }
         let environment = Environment.variables
         guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDOUT_FILENO) else {

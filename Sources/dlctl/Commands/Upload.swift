@@ -19,8 +19,8 @@ struct Upload: DaemonCommand {
               dlctl upload report.tar https://example.org/in/report.tar
               dlctl upload a.tar b.tar https://example.org/in/
               dlctl upload --wait --method POST data.json https://example.org/api
-              dlctl upload photo.jpg https://example.org/form --form title=Sea --file-field image
-              dlctl upload --user me --password-file ~/.secret report.tar sftp://example.org/home/me/report.tar
+              dlctl upload a.jpg https://example.org/in --form title=Sea --file-field image
+              dlctl upload --user me --password-file ~/.secret a.tar sftp://example.org/in/
             """)
 
     @Argument(
@@ -71,7 +71,8 @@ struct Upload: DaemonCommand {
         if isFollowing { try context.follow(client) }
         let added = try context.addUploads(tasks, names: names, client: client)
         try context.conclude(
-            added, wait: transfer.wait ? added.ids : nil, client: client, isFollowing: isFollowing)
+            added, cookies: transfer.cookies, wait: transfer.wait ? added.ids : nil, client: client,
+            isFollowing: isFollowing)
     }
 
     /// Returns a task without a URL and a file that contains the values of the options.

@@ -7,6 +7,7 @@ struct Wait: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait",
         abstract: "Waits until tasks have ended.",
+        usage: "dlctl wait [<options>] [<id|state> ...]",
         discussion: """
             A task has ended when it is completed, failed, cancelled or removed, or when the daemon has paused it \
             because it needs the user. Waiting continues across a restart of the daemon. Ctrl-C ends the waiting \
@@ -45,7 +46,7 @@ struct Wait: DaemonCommand {
         if batch?.isEmpty == true { throw ValidationError("--batch: is empty; give the name of a batch.") }
         let isFiltered = all || batch != nil
         if arguments.isEmpty && !isFiltered {
-            throw ValidationError("id: is missing; give ids, a state, --all or --batch NAME.")
+            throw ValidationError("Give ids, a state, --all or --batch NAME.")
         }
         guard !arguments.ids.isEmpty else { return }
         if isFiltered { throw ValidationError("Give ids, or --all or --batch, not both.") }

@@ -8,13 +8,14 @@ struct Watch: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
         abstract: "Shows tasks with live bars.",
+        usage: "dlctl watch [<options>] [<id> ...]",
         discussion: """
             With ids or --batch, the bars stay until these tasks have ended, and the exit status is that of dlctl wait. \
             Without them, dlctl shows what runs and waits, whatever is added later included, until Ctrl-C. Ctrl-C ends \
             the watching alone; the tasks go on.
 
             Where standard error is not a terminal, dlctl prints a line for each change instead. --json prints the \
-            events as `dlctl events --json` does, one object a line.
+            events as dlctl events --json does, one object a line.
 
             EXAMPLES:
               dlctl watch

@@ -37,9 +37,9 @@ struct DaemonAdvice {
 
     /// Returns `start it with …` for each socket that was tried.
     func start(_ paths: [String]) -> String {
-        guard paths.count > 1 else { return "start it with `\(command(paths.first ?? SocketPath.system))`" }
+        guard paths.count > 1 else { return "start it with \"\(command(paths.first ?? SocketPath.system))\"" }
         return paths.map { path in
-            "start \(path.hasPrefix("/run/dld") ? "the system's" : "your own") with `\(command(path))`"
+            "start \(path.hasPrefix("/run/dld") ? "the system's" : "your own") with \"\(command(path))\""
         }.joined(separator: ", or ")
     }
 
@@ -70,14 +70,14 @@ struct DaemonAdvice {
     private func log(_ instance: InstanceName, _ path: String) -> String {
         let isSystem = path == SocketPath.system(instance)
         if !isSystem, !hasUserUnit { return Self.elsewhere }
-        return "`journalctl \(isSystem ? "" : "--user ")-u dld@\(instance) -n 20` may say why"
+        return "\"journalctl \(isSystem ? "" : "--user ")-u dld@\(instance) -n 20\" may say why"
     }
 
     /// Returns where the daemon at a socket writes its log.
     func log(_ path: String) -> String {
         switch path {
-        case SocketPath.system: "`journalctl -u dld -n 20` may say why"
-        case userSocket where hasUserUnit: "`journalctl --user -u dld -n 20` may say why"
+        case SocketPath.system: "\"journalctl -u dld -n 20\" may say why"
+        case userSocket where hasUserUnit: "\"journalctl --user -u dld -n 20\" may say why"
         default: instance(path).map { log($0, path) } ?? Self.elsewhere
         }
     }

@@ -14,6 +14,8 @@ struct Failure: Error, Equatable {
     var field: String?
     /// Whether the message is shown without the program's name, as for messages that begin with a file name.
     var bare = false
+    /// Messages about further faults, each shown on a line of its own.
+    var others: [String] = []
 
     init(_ status: ExitStatus, code: ErrorCode = .invalid, field: String? = nil, _ message: String) {
         self.status = status
@@ -120,9 +122,12 @@ struct Failure: Error, Equatable {
     func report(json: Bool) {
         let errors = Output(STDERR_FILENO)
         if json {
+            let message = ([message] + others).joined(separator: "\n")
             errors.json(Shown(error: .init(code: code, message: message, field: field)))
         } else {
-            errors.line((bare ? "" : "dlctl: ") + Escape.visible(message))
+            for text in [(bare ? "" : "dlctl: ") + message] + others {
+                errors.line(Escape.visible(LongURL.shortened(in: text)))
+            }
         }
         errors.flush()
     }
@@ -130,7 +135,7 @@ struct Failure: Error, Equatable {
 
 extension Failure {
     static func unknown(_ id: TaskID) -> Failure {
-        Failure(.failed, code: .unknownTask, field: "id", "no task has the id \(id); see `dlctl list`")
+        Failure(.failed, code: .unknownTask, field: "id", "no task has the id \(id); see \"dlctl list\"")
     }
 
     static let waitedTooLong = Failure(

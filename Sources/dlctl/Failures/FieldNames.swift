@@ -12,7 +12,8 @@ struct FieldNames {
     private static let options: [String: String] = {
         var options = [
             "filter.states": "--state", "filter.batch": "--batch", "filter.search": "--search",
-            "filter.owner": "--owner", "limit": "--limit", "newest": "--limit", "after": "--after", "order": "--queue",
+            "filter.owner": "--owner", "limit": "--limit", "newest": "--limit", "after": "--after",
+            "before": "--before", "order": "--queue",
             "deleteFile": "--delete-file", "prune": "--prune", "dryRun": "--dry-run",
         ]
         let words = Set(TaskField.all.filter { $0.option != nil }.map(\.word))
@@ -39,9 +40,10 @@ struct FieldNames {
             let index = Int(plain.dropFirst(name.count + 1).dropLast())
             let mirror = index.flatMap { mirrors.indices.contains($0) ? mirrors[$0] : nil } ?? ""
             return ("--mirror", "--mirror\(mirror.isEmpty ? "" : " " + mirror): \(message)")
-        case "file":
+        // `descriptor` is the file that dlctl opened and passed.
+        case "file", "descriptor":
             let file = files.indices.contains(index ?? 0) ? files[index ?? 0] : "file"
-            return ("file", "\(file): \(message)")
+            return ("file", message.contains(FilePath.absolute(file)) ? message : "\(file): \(message)")
         default:
             let option = Self.options[name] ?? plain
             guard urls.count > 1, let url else { return (option, "\(option): \(message)") }

@@ -13,7 +13,7 @@ final class EntryFeed {
     private(set) var failure: Failure?
     private var list: URLList.Reader?
     private var end = 0
-    private let complete: (inout QueueEntry) throws(Failure) -> Void
+    private let complete: (inout QueueEntry) throws(FileError) -> Void
 
     enum Limit {
         /// The maximum size of a part in bytes. It leaves room on the line for the call around the entries.
@@ -23,7 +23,7 @@ final class EntryFeed {
 
     /// - Parameter complete: adds the options of the call to an entry and validates it.
     init(
-        _ content: TaskFileReader.Content, completing complete: @escaping (inout QueueEntry) throws(Failure) -> Void
+        _ content: TaskFileReader.Content, completing complete: @escaping (inout QueueEntry) throws(FileError) -> Void
     ) throws(Failure) {
         self.complete = complete
         switch content {
@@ -32,7 +32,15 @@ final class EntryFeed {
             entries = []
         case .file(let file):
             entries = file.entries
-            for index in entries.indices { try complete(&entries[index]) }
+            var faults = FileFaults()
+            for index in entries.indices {
+                do throws(FileError) {
+                    try complete(&entries[index])
+                } catch {
+                    faults.add(error)
+                }
+            }
+            if let error = faults.error { throw TaskFileReader.failure(error) }
         }
     }
 
@@ -61,19 +69,33 @@ final class EntryFeed {
 
     private func holds(_ index: Int) throws(Failure) -> Bool {
         while index >= entries.count {
-            guard var entry = try readNext() else { return false }
-            try complete(&entry)
+            guard let entry = try nextOrFaults() else { return false }
             entries.append(entry)
         }
         return true
     }
 
-    private func readNext() throws(Failure) -> QueueEntry? {
-        do throws(FileError) {
-            return try list?.next()
-        } catch {
-            throw TaskFileReader.failure(error)
+    /// Returns the next entry of the list.
+    ///
+    /// - Throws: a failure that also lists the faults in the remainder of the list, which is read for it.
+    private func nextOrFaults() throws(Failure) -> QueueEntry? {
+        var faults = FileFaults()
+        while true {
+            do throws(FileError) {
+                let entry = try readNext()
+                if faults.isEmpty { return entry }
+                if entry == nil { break }
+            } catch {
+                faults.add(error)
+            }
         }
+        throw faults.error.map(TaskFileReader.failure) ?? .usage("the list cannot be read")
+    }
+
+    private func readNext() throws(FileError) -> QueueEntry? {
+        guard var entry = try list?.next() else { return nil }
+        try complete(&entry)
+        return entry
     }
 }
 

@@ -38,11 +38,15 @@ enum TaskFileReader {
         }
     }
 
-    static func failure(_ error: FileError) -> Failure { at("\(error)", code: error.code) }
+    static func failure(_ error: FileError) -> Failure {
+        var failure = at("\(error)", code: error.code)
+        failure.others = Array(error.lines.dropFirst())
+        return failure
+    }
 
-    /// Returns the failure for an invalid entry of a readable file.
-    static func failure(_ message: String, file: String, entry: QueueEntry, code: ErrorCode) -> Failure {
-        at("\(shown(file)):\(entry.line):\(entry.column): \(message)", code: code)
+    /// Returns the error for an invalid entry of a readable file.
+    static func error(_ message: String, file: String, entry: QueueEntry, code: ErrorCode) -> FileError {
+        FileError(file: shown(file), line: entry.line, column: entry.column, code: code, message: message)
     }
 
     /// Returns the failure for a file without a task.
@@ -50,7 +54,7 @@ enum TaskFileReader {
         at("\(shown(path)): has no task; --allow-empty accepts that", code: .usage)
     }
 
-    private static func shown(_ path: String) -> String { path == "-" ? "standard input" : path }
+    static func shown(_ path: String) -> String { path == "-" ? "standard input" : path }
 
     private static func at(_ message: String, code: ErrorCode) -> Failure {
         var failure = Failure(.usage, code: code, field: "file", message)

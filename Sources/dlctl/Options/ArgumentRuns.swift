@@ -78,9 +78,9 @@ extension [TaskIDs] {
     func validate(acceptsStates: Bool = false) throws {
         let fault = lazy.flatMap(\.others).first { !acceptsStates || TaskState(rawValue: $0) == nil }
         guard let fault else { return }
-        guard acceptsStates else { throw ValidationError("id: '\(fault)' is not a task id (a whole number).") }
+        guard acceptsStates else { throw ValidationError("id: \"\(fault)\" is not a task id (a whole number).") }
         let states = TaskState.allCases.map(\.rawValue)
         let nearest = NearestWord.to(fault, among: states).map { "; did you mean \($0)?" } ?? "."
-        throw ValidationError("id: '\(fault)' is not a task id (a whole number) or a state\(nearest)")
+        throw ValidationError("id: \"\(fault)\" is not a task id (a whole number) or a state\(nearest)")
     }
 }

@@ -33,7 +33,7 @@ struct EventOptions: ParsableArguments {
         if let fault = types.lazy.compactMap(\.fault).first {
             let nearest = NearestWord.to(fault, among: EventTypes.all.map(\.rawValue))
             throw ValidationError(
-                "--on: '\(fault)' is not a type of event" + (nearest.map { "; did you mean \($0)?" } ?? "."))
+                "--on: \"\(fault)\" is not a type of event" + (nearest.map { "; did you mean \($0)?" } ?? "."))
         }
     }
 

@@ -11,13 +11,14 @@ extension Failure {
     ///   - help: the help of the command, if the command is known.
     init(parsing message: String, full: String, arguments: [String] = [], help: String? = nil) {
         let hint = full.split(separator: "\n").last { $0.contains("See '") }?
-            .split(separator: "'").dropFirst().first.map { "; see '\($0)'" }
+            .split(separator: "'").dropFirst().first.map { "; see \"\($0)\"" }
         var fault = UsageFault(message, arguments: arguments)
         // A missing argument may be the result of an unknown option, which is then reported instead.
         if !message.hasPrefix("Missing value"), !message.hasPrefix("The value"), let help {
             fault = UsageFault(unknownOptionIn: arguments, help: help) ?? fault
         }
-        self = .usage(fault.message + (hint ?? ""), field: fault.field)
+        let isAdvised = fault.message.contains("; see ")
+        self = .usage(fault.message + (isAdvised ? "" : hint ?? ""), field: fault.field)
     }
 
     /// Creates a failure for the argument parser's own option for completion scripts, which lack what ``CompletionScript``
@@ -31,7 +32,7 @@ extension Failure {
         let value = options[index].dropFirst(option.count + 1)
         let word = value.isEmpty ? options[(index + 1)...].first ?? "" : String(value)
         let shell = Completion.Shell(rawValue: word)?.rawValue ?? "SHELL"
-        self = .usage("\(option): there is no such option; see 'dlctl completion \(shell)'", field: option)
+        self = .usage("\(option): there is no such option; see \"dlctl completion \(shell)\"", field: option)
     }
 
     /// The commands that other programs call by these names.
@@ -46,8 +47,8 @@ extension Failure {
         guard !word.hasPrefix("-"), !commands.contains(word) else { return nil }
         let advice =
             ["show", "get", "tasks"].contains(word)
-            ? "the tasks of a batch: 'dlctl list --batch NAME'" : "see 'dlctl queue --help'"
-        return .usage("there is no command 'queue \(word)'; \(advice)", field: "command")
+            ? "the tasks of a batch: \"dlctl list --batch NAME\"" : "see \"dlctl queue --help\""
+        return .usage("there is no command \"queue \(word)\"; \(advice)", field: "command")
     }
 
     /// Creates a failure for an unknown command, which the parser reports as an unexpected argument.
@@ -62,7 +63,7 @@ extension Failure {
             return
         }
         guard !commands.contains(word), !word.hasPrefix("-") else { return nil }
-        let nearest = (Self.otherNames[word] ?? NearestWord.to(word, among: commands)).map { "did you mean '\($0)'?" }
-        self = .usage("there is no command '\(word)'; \(nearest ?? "see 'dlctl --help'")", field: "command")
+        let nearest = (Self.otherNames[word] ?? NearestWord.to(word, among: commands)).map { "did you mean \"\($0)\"?" }
+        self = .usage("there is no command \"\(word)\"; \(nearest ?? "see \"dlctl --help\"")", field: "command")
     }
 }

@@ -41,12 +41,12 @@ struct HookOptions: ParsableArguments {
         if command.isEmpty { throw ValidationError("--exec: is empty; give a command.") }
         if let cursor, !HookCursor.isName(cursor) {
             throw ValidationError(
-                "--cursor: '\(cursor)' is not a name: up to 64 letters, digits, '-', '_' and '.', not beginning with '.', "
-                    + "and not ending in .failed, .jobs, .lock, .new or .running.")
+                "--cursor: \"\(cursor)\" is not a name: up to 64 letters, digits, \"-\", \"_\" and \".\", not beginning with "
+                    + "\".\", and not ending in .failed, .jobs, .lock, .new or .running.")
         }
-        if let jobs, !(1...64).contains(jobs) { throw ValidationError("--jobs: '\(jobs)' is not between 1 and 64.") }
+        if let jobs, !(1...64).contains(jobs) { throw ValidationError("--jobs: \"\(jobs)\" is not between 1 and 64.") }
         if let retries, !(0...1_000).contains(retries) {
-            throw ValidationError("--retries: '\(retries)' is not between 0 and 1000.")
+            throw ValidationError("--retries: \"\(retries)\" is not between 0 and 1000.")
         }
     }
 }

@@ -13,6 +13,9 @@ struct TransferOptions: ParsableArguments {
     /// The idempotency key of the only task.
     var key: String? { fields.text("key") }
 
+    /// The file of cookies.
+    var cookies: String? { fields.text("cookies") }
+
     /// Reads the files that the options name and validates the values that can be checked here.
     ///
     /// - Returns: a task without a URL that contains the values of the options.

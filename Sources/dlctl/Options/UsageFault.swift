@@ -23,9 +23,11 @@ struct UsageFault: Equatable {
             self.init(unknownOption: option, nearest: quoted.dropFirst().first)
         } else if line.hasPrefix("Missing expected argument '"), let label = quoted.first {
             let name = Self.name(of: label)
-            self.init(message: "\(name): is missing", field: name)
+            self.init(message: "give \("aeiou".contains(name.prefix(1)) ? "an" : "a") \(name)", field: name)
         } else {
-            let text = line.hasSuffix(".") ? String(line.dropLast()) : line
+            let isOfParser = line.lowercased().firstRange(of: "unexpected argument") != nil
+            let text = Self.lowercased(line.hasSuffix(".") ? String(line.dropLast()) : line)
+                .replacing("'", with: isOfParser ? "\"" : "'")
             self.init(message: text, field: Self.subject(of: text))
         }
     }
@@ -44,7 +46,7 @@ struct UsageFault: Equatable {
         let name = Self.name(of: label)
         let listed = choices.isEmpty ? Self.listed(line) : choices
         let right = listed.isEmpty ? Self.expectation(label) : "one of \(listed.joined(separator: ", "))"
-        self.init(message: "\(name): '\(value)' is not \(right ?? "a valid value")", field: name)
+        self.init(message: "\(name): \"\(value)\" is not \(right ?? "a valid value")", field: name)
     }
 
     private init(missingValueOf label: String, _ arguments: [String]) {
@@ -56,11 +58,18 @@ struct UsageFault: Equatable {
             return
         }
         if let right = Self.expectation(label), next.utf8.dropFirst().first?.isDigit == true {
-            self.init(message: "\(name): '\(next)' is not \(right)", field: name)
+            self.init(message: "\(name): \"\(next)\" is not \(right)", field: name)
         } else {
             self.init(
                 message: "\(name): needs a value; write one that begins with - as \(name)=\(next)", field: name)
         }
+    }
+
+    /// Returns a sentence of the parser as part of a message: with a lower-case letter, unless its first word is a name in
+    /// capitals.
+    private static func lowercased(_ line: String) -> String {
+        guard let first = line.first, line.dropFirst().first?.isLowercase == true else { return line }
+        return first.lowercased() + line.dropFirst()
     }
 
     // MARK: Expected values and names

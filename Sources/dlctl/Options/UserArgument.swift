@@ -8,7 +8,7 @@ enum UserArgument {
     static func uid(_ text: String, option: String) throws(Failure) -> UInt32 {
         if !text.isEmpty, text.utf8.allSatisfy(\.isDigit) {
             guard let uid = UInt32(text) else {
-                throw .usage("\(option): '\(text)' is too large for a uid", field: option)
+                throw .usage("\(option): \"\(text)\" is too large for a uid", field: option)
             }
             return uid
         }
@@ -18,10 +18,10 @@ enum UserArgument {
         }
         switch Accounts.uid(named: text) {
         case .uid(let uid): return uid
-        case .unknown: throw .usage("\(option): there is no user '\(text)'; give a name or a uid", field: option)
+        case .unknown: throw .usage("\(option): there is no user \"\(text)\"; give a name or a uid", field: option)
         case .failed(let code):
             throw .usage(
-                "\(option): the user '\(text)' cannot be looked up: \(SystemText.error(code)); give the uid",
+                "\(option): the user \"\(text)\" cannot be looked up: \(SystemText.error(code)); give the uid",
                 field: option)
         }
     }

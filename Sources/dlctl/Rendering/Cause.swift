@@ -25,6 +25,7 @@ enum Cause {
         .permissionDenied: "permission denied",
         .io: "input/output error",
         .sourceChanged: "source file changed",
+        .sourceLost: "open source file was closed",
         .tooLarge: "file too large",
         .quota: "quota exceeded",
         .invalid: "invalid",
@@ -40,6 +41,7 @@ enum Cause {
 
     /// Returns the phrase for an error with details from its message, such as the port that refuses the connection.
     static func phrase(_ error: TaskFailure) -> String {
+        if error.tellsOfMissingSource { return "source file is gone" }
         guard error.code == .connect else { return phrase(error.code) }
         return refusal(in: error.message) ?? phrase(error.code)
     }
@@ -76,7 +78,10 @@ enum Cause {
         switch reason {
         case .urlExpired: "the URL has expired"
         case .auth where error?.message.hasPrefix("the proxy ") == true: "the proxy refuses access"
+        case .auth where error?.tellsOfMissingLogin == true: "a login is needed"
         case .auth: "the server refuses access"
+        case .sourceChanged where error?.tellsOfMissingSource == true: "the source file is gone"
+        case .sourceChanged where error?.code == .sourceLost: "the open source file was closed"
         case .sourceChanged: "the source file changed"
         default: words(reason.rawValue)
         }

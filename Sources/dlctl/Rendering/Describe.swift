@@ -90,7 +90,8 @@ enum Describe {
     static func ending(_ task: TaskStatus) -> String {
         // If the reason and the error have the same word, it is shown once.
         let isReason = task.error?.code.rawValue == task.reason?.rawValue
-        let error = task.error.map { isReason ? ": \($0.message)" : ": \($0.code): \($0.message)" } ?? ""
+        let message = task.error.map { LongURL.shortened(in: $0.message) } ?? ""
+        let error = task.error.map { isReason ? ": \(message)" : ": \($0.code): \(message)" } ?? ""
         switch task.state {
         case .failed: return "task \(task.id) failed\(error)"
         case .cancelled: return "task \(task.id) was cancelled"
@@ -106,14 +107,14 @@ enum Describe {
         guard task.state == .paused else { return nil }
         return switch task.reason {
         case .urlExpired: remedyForExpired("\(task.id)") + " (downloaded bytes are kept)"
-        case .sourceChanged where task.error?.message.hasPrefix("there is no file") == true:
+        case .sourceChanged where task.error?.tellsOfMissingSource == true:
             "put the file back, then: dlctl resume \(task.id)"
         case .sourceChanged where task.error?.code == .sourceLost:
             "its owner can pass the file again: dlctl resume \(task.id)"
         case .sourceChanged: "to send the changed file: dlctl resume \(task.id)"
         // The message names the setting.
         case .auth where task.error?.message.hasPrefix("the proxy ") == true: nil
-        case .auth: "give a login: dlctl set \(task.id) --user NAME --password-file FILE (or --header 'K: V')"
+        case .auth: task.id.loginAdvice(task.url)
         default: nil
         }
     }

@@ -38,9 +38,11 @@ enum EventLine {
     }
 
     private static func cause(_ event: TaskEvent) -> String {
+        if event.state == .paused, let reason = event.reason {
+            return ": " + Escape.visible(Cause.phrase(pausedFor: reason, event.error))
+        }
         if let error = event.error { return ": \(Escape.visible(Cause.phrase(error)))" }
-        guard let reason = event.reason else { return "" }
-        return ": " + (event.state == .paused ? Cause.phrase(pausedFor: reason) : Cause.phrase(reason.rawValue, nil))
+        return event.reason.map { ": " + Cause.phrase($0.rawValue, nil) } ?? ""
     }
 
     private static func progress(_ event: TaskEvent) -> String {

@@ -28,7 +28,7 @@ enum ListField: String, CaseIterable {
         let known = allCases.map(\.rawValue)
         let nearest = NearestWord.to(word, among: known).map { "; did you mean \($0)?" } ?? ""
         throw .usage(
-            "\(option): '\(word)' is not a field of a task\(nearest); the fields are \(known.joined(separator: ", "))",
+            "\(option): \"\(word)\" is not a field of a task\(nearest); the fields are \(known.joined(separator: ", "))",
             field: option)
     }
 

@@ -13,7 +13,7 @@ enum PlannedChanges {
     private static func line(_ change: QueueCommitResult.Change) -> String {
         let id = change.id.map { "\($0)  " } ?? ""
         let name = change.output.map { " as \($0)" } ?? ""
-        let place = "\(change.kind == .upload ? "↑ " : "")\(change.url)\(name)"
+        let place = "\(change.kind == .upload ? "↑ " : "")\(LongURL.shortened(change.url))\(name)"
         return switch change.action {
         case .add: "+ \(place)"
         case .prune: "- \(id)\(place)"

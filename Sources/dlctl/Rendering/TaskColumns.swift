@@ -34,7 +34,7 @@ struct TaskColumns {
     /// - Parameter place: the place in the queue, from 1.
     func row(_ task: TaskStatus, place: Int = 0, now: Milliseconds) -> [String] {
         let owner = showsOwner ? [Accounts.name(task.owner)] : []
-        let name = (task.kind == .upload ? "↑ " : "") + Escape.visible(task.name ?? task.url)
+        let name = (task.kind == .upload ? "↑ " : "") + Escape.visible(task.name ?? LongURL.shortened(task.url))
         let state = Escape.visible(Describe.state(task, now: now))
         if showsQueue {
             return ["\(place)", task.id.description, task.priority.rawValue] + owner

@@ -9,7 +9,7 @@ struct TopDetails {
 
     func lines(now: Milliseconds) -> [StyledLine] {
         let task = detail.status
-        let facts = Show.lines(task, now: now)
+        let facts = Show.lines(task, now: now, history: detail.history)
         var lines = [StyledLine(facts.first ?? "", .bold)]
         lines += facts.dropFirst().map { StyledLine($0) }
         if let words = detail.waitingFor { lines.append(StyledLine("  " + Escape.visible(words), .colour(.yellow))) }

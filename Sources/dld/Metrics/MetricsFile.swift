@@ -86,7 +86,7 @@ final class MetricsFile: Sendable {
     private func update(_ path: String, _ text: String) -> String? {
         let reason = Self.obstacle(at: path) ?? Self.replace(path, with: text).map { String(cString: strerror($0)) }
         let problem = reason.map {
-            "the metrics cannot be written to \(path) (\($0)); correct `metrics.textfile`, or make its directory writable"
+            "the metrics cannot be written to \(path) (\($0)); correct \"metrics.textfile\", or make its directory writable"
         }
         return state.withLock { state in
             guard state.path == path else { return nil }

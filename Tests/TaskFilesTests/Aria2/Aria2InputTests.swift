@@ -32,6 +32,24 @@ struct Aria2InputTests {
         #expect(input.notes.isEmpty)
     }
 
+    @Test("every bad line is reported, in the order of the file")
+    func faults() {
+        let text = """
+            ftpp://h/a
+              nonsense=1
+              dir=x
+            http://h/b
+              max-download-limit=x
+            http://h/c
+              split=0
+              header
+            http://h/d
+            """
+        let error = #expect(throws: FileError.self) { try parse(text) }
+        #expect(
+            error?.lines.map { String($0.prefix { $0 != " " }) } == ["f:1:1:", "f:2:3:", "f:5:3:", "f:7:3:", "f:8:3:"])
+    }
+
     @Test("options that say what is fetched, where it goes and as whom are carried out")
     func carriedOut() throws {
         let digest = String(repeating: "0F", count: 32)
@@ -82,7 +100,7 @@ struct Aria2InputTests {
         #expect(try task("split=99", "max-connection-per-server=99").connections == .exactly(16))
         #expect(
             try parse("http://h/\n split=99\n max-connection-per-server=99").notes.map(\.message)
-                == ["`split` is above the maximum of 16 connections for a task"])
+                == ["\"split\" is above the maximum of 16 connections for a task"])
     }
 
     @Test("a proxy is the one of the URL's protocol, or else the one for all")
@@ -110,10 +128,10 @@ struct Aria2InputTests {
             "http://h/a\n  file-allocation=none\n  ftp-user=u\nhttp://h/b\n\tfile-allocation=none\n  seed-time=0\n")
         #expect(
             input.notes.map(\.description) == [
-                "f:2:3: warning: `file-allocation` only tunes aria2; it is ignored "
+                "f:2:3: warning: \"file-allocation\" only tunes aria2; it is ignored "
                     + "(and 1 more)",
-                "f:3:3: warning: `ftp-user` does not apply to the URLs of its entry; it is ignored",
-                "f:6:3: warning: `seed-time` only tunes aria2; it is ignored",
+                "f:3:3: warning: \"ftp-user\" does not apply to the URLs of its entry; it is ignored",
+                "f:6:3: warning: \"seed-time\" only tunes aria2; it is ignored",
             ])
         #expect(input.entries.count == 2)
     }
@@ -136,47 +154,47 @@ struct Aria2InputTests {
     @Test(
         "what cannot be carried out is refused by name, with its place",
         arguments: [
-            ("http://h/\n  spilt=4", 2, 3, "`spilt` is not an option of aria2 input files; did you mean `split`?"),
-            ("http://h/\n  xyzzyxyzzy=4", 2, 3, "`xyzzyxyzzy` is not an option of aria2 input files"),
-            ("http://h/\n out=a\n out=b", 3, 2, "`out` is given twice"),
-            ("  out=a\n", 1, 3, "`out` must follow a URL"),
+            ("http://h/\n  spilt=4", 2, 3, "\"spilt\" is not an option of aria2 input files; did you mean \"split\"?"),
+            ("http://h/\n  xyzzyxyzzy=4", 2, 3, "\"xyzzyxyzzy\" is not an option of aria2 input files"),
+            ("http://h/\n out=a\n out=b", 3, 2, "\"out\" is given twice"),
+            ("  out=a\n", 1, 3, "\"out\" must follow a URL"),
             (
                 "http://h/\n  http://i/", 2, 3,
-                "is not an option; after white space write `name=value`, or move a URL to the beginning of the line"
+                "is not an option; after white space write \"name=value\", or move a URL to the beginning of the line"
             ),
             (
                 "http://h/\n load-cookies=c", 2, 2,
-                "`load-cookies` is not supported in input files; use dlctl add --cookies FILE"
+                "\"load-cookies\" is not supported in input files; use dlctl add --cookies FILE"
             ),
             (
                 "http://h/\n check-certificate=false", 2, 2,
-                "`check-certificate` is not supported: dld always verifies certificates"
+                "\"check-certificate\" is not supported: dld always verifies certificates"
             ),
             (
                 "http://h/\n all-proxy=", 2, 2,
-                "`all-proxy` is empty, but a task cannot bypass the daemon's proxy; remove the option"
+                "\"all-proxy\" is empty, but a task cannot bypass the daemon's proxy; remove the option"
             ),
             (
                 "http://h/\n all-proxy=gopher://h:1", 2, 2,
-                "`all-proxy`: must begin with one of http://, https://, socks5://, socks5h://"
+                "\"all-proxy\": must begin with one of http://, https://, socks5://, socks5h://"
             ),
-            ("http://h/\n pause=yes", 2, 2, "`pause` must be true or false"),
-            ("http://h/\n split=0", 2, 2, "`split` must be a positive whole number"),
-            ("http://h/\n gid=1", 2, 2, "`gid` must be 16 hexadecimal digits"),
+            ("http://h/\n pause=yes", 2, 2, "\"pause\" must be true or false"),
+            ("http://h/\n split=0", 2, 2, "\"split\" must be a positive whole number"),
+            ("http://h/\n gid=1", 2, 2, "\"gid\" must be 16 hexadecimal digits"),
             (
                 "http://h/\n max-download-limit=1G", 2, 2,
-                "`max-download-limit` must be a rate in bytes per second, such as 500K or 2M, or 0 for no limit"
+                "\"max-download-limit\" must be a rate in bytes per second, such as 500K or 2M, or 0 for no limit"
             ),
-            ("http://h/\n checksum=sha-256", 2, 2, "`checksum` must be TYPE=DIGEST, such as sha-256=…"),
+            ("http://h/\n checksum=sha-256", 2, 2, "\"checksum\" must be TYPE=DIGEST, such as sha-256=…"),
             (
                 "http://h/\n checksum=sha-224=00", 2, 2,
-                "`checksum`: write ALGORITHM:HEX with one of sha-256, sha-512, sha-1, md5"
+                "\"checksum\": write ALGORITHM:HEX with one of sha-256, sha-512, sha-1, md5"
             ),
-            ("http://h/\n header=A: b\n header=Range: c", 3, 2, "`header`: Range is set by the daemon itself"),
-            ("http://h/\n http-passwd=p", 2, 2, "`http-passwd`: needs a user"),
+            ("http://h/\n header=A: b\n header=Range: c", 3, 2, "\"header\": Range is set by the daemon itself"),
+            ("http://h/\n http-passwd=p", 2, 2, "\"http-passwd\": needs a user"),
             (
                 "http://a/\n gid=0000000000000001\nhttp://b/\n gid=0000000000000001", 3, 1,
-                "has the same `gid` as the entry at line 1"
+                "has the same \"gid\" as the entry at line 1"
             ),
         ])
     func refused(text: String, line: Int, column: Int, message: String) {
@@ -204,7 +222,7 @@ struct Aria2InputTests {
 
     @Test("a second URL of a line is told by its own place, and an entry too many by its line")
     func places() {
-        #expect(throws: fault(1, 13, "`url`: has no scheme; write it in full, as in https://example.org/file")) {
+        #expect(throws: fault(1, 13, "\"url\": has no scheme; write it in full, as in https://example.org/file")) {
             try parse("http://hé/a\tb")
         }
         #expect(throws: fault(3, 1, "exceeds the limit of 1 entries per file")) {

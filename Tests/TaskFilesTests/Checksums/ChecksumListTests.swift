@@ -36,10 +36,10 @@ struct ChecksumListTests {
         let text = "\u{FEFF}# x.iso\r\n\r\n\(Self.b)  y.iso\r\nnot a line\r\n\(Self.a)  x.iso\r\n"
         #expect(try Self.digest(text) == "sha-256:\(Self.a)")
         #expect(try Self.digest(text, "/pub/y.iso") == "sha-256:\(Self.b.lowercased())")
-        #expect(throws: fault(1, 1, "has no line for the file name 'z.iso'")) { try Self.digest(text, "z.iso") }
-        #expect(throws: fault(1, 1, "has no line for the file name '.iso'")) { try Self.digest(text, ".iso") }
-        #expect(throws: fault(1, 1, "has no line for the file name 'a?b'")) { try Self.digest(text, "a\u{202E}b") }
-        #expect(throws: fault(1, 1, "has no line for the file name ''")) { try Self.digest(text, "") }
+        #expect(throws: fault(1, 1, "has no line for the file name \"z.iso\"")) { try Self.digest(text, "z.iso") }
+        #expect(throws: fault(1, 1, "has no line for the file name \".iso\"")) { try Self.digest(text, ".iso") }
+        #expect(throws: fault(1, 1, "has no line for the file name \"a?b\"")) { try Self.digest(text, "a\u{202E}b") }
+        #expect(throws: fault(1, 1, "has no line for the file name \"\"")) { try Self.digest(text, "") }
     }
 
     @Test("F78: digests of gpg --print-md are read, over several lines, behind long names, and of the algorithms named")
@@ -128,7 +128,7 @@ struct ChecksumListTests {
 
     @Test("two different digests for one file are an error at the second; the same one twice is none")
     func ambiguous() throws {
-        #expect(throws: fault(2, 1, "has a different digest for 'x.iso' than an earlier line")) {
+        #expect(throws: fault(2, 1, "has a different digest for \"x.iso\" than an earlier line")) {
             try Self.digest("\(Self.a)  x.iso\n\(Self.b)  ./x.iso\n")
         }
         #expect(try Self.digest("\(Self.a)  x.iso\n\(Self.a.uppercased())  dir/x.iso\n") == "sha-256:\(Self.a)")

@@ -45,7 +45,7 @@ struct ConfigurationHostsTests {
         "wrong values are refused where they stand",
         arguments: [
             ("credential: a/b", 13, 25, "the name of a file with a credential"),
-            ("credential: ~", 13, 25, "has no value"), ("owners: [a]", 13, 21, "has no effect without `credential`"),
+            ("credential: ~", 13, 25, "has no value"), ("owners: [a]", 13, 21, "has no effect without \"credential\""),
             ("credential: a, owners: []", 13, 36, "names no one"),
             ("credential: a, owners: a", 13, 36, "a list of users"),
             ("credential: a, owners: [a, 'b c']", 13, 40, "a user's name or number"),
@@ -57,7 +57,7 @@ struct ConfigurationHostsTests {
             ("trust: {ca-file: ca.pem}", 13, 30, "give an absolute path"),
             ("trust: {ca-file: /no.pem}", 13, 30, "without a certificate in PEM"),
             ("trust: {ca-file: /none.pem}", 13, 30, "cannot open /none.pem"),
-            ("trust: {pin: []}", 13, 26, "1 to 32 pins"), ("trust: {pins: []}", 13, 21, "did you mean `pin`?"),
+            ("trust: {pin: []}", 13, 26, "1 to 32 pins"), ("trust: {pins: []}", 13, 21, "did you mean \"pin\"?"),
         ])
     func wrongValues(text: String, start: Int, column: Int, message: String) {
         let error = #expect(throws: FileError.self) { try parse("hosts: {h: {\(text)}}") }

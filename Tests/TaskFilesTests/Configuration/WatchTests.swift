@@ -46,7 +46,7 @@ struct WatchTests {
         #expect(
             throws: fault(
                 1, 13,
-                "with the defaults of this directory, `checksumURL`: needs the file's URL, which only the Metalink "
+                "with the defaults of this directory, \"checksumURL\": needs the file's URL, which only the Metalink "
                     + "contains; give a checksum")
         ) {
             try fill("{metalink: true}", "downloads: [{url: 'http://h/a', checksum-url: 'http://h/s'}]")
@@ -56,27 +56,27 @@ struct WatchTests {
     @Test(
         "what is wrong is told with its place",
         arguments: [
-            ("watch: [{}]", 9, "this entry has no `directory`"),
-            ("watch: [{directory: a}]", 21, "`directory` is a relative path; give an absolute path"),
-            ("watch: [{directory: /a}, {directory: /a/}]", 38, "`directory` is already watched"),
-            ("watch: [{directory: /a, default: {}}]", 25, "`default` is not a key here; did you mean `defaults`?"),
-            ("watch: /a", 8, "`watch` must be a list of directories, such as [{directory: /srv/drop}]"),
+            ("watch: [{}]", 9, "this entry has no \"directory\""),
+            ("watch: [{directory: a}]", 21, "\"directory\" is a relative path; give an absolute path"),
+            ("watch: [{directory: /a}, {directory: /a/}]", 38, "\"directory\" is already watched"),
+            ("watch: [{directory: /a, default: {}}]", 25, "\"default\" is not a key here; did you mean \"defaults\"?"),
+            ("watch: /a", 8, "\"watch\" must be a list of directories, such as [{directory: /srv/drop}]"),
             (
                 "watch: [{directory: /a, defaults: {url: 'http://h/'}}]", 36,
-                "`url` applies to a single entry and cannot be a default"
+                "\"url\" applies to a single entry and cannot be a default"
             ),
             (
                 "watch: [{directory: /a, defaults: {limit: fast}}]", 43,
-                "`limit` must be a rate of at least 1 byte per second, such as 500K, 2M or 1.5G"
+                "\"limit\" must be a rate of at least 1 byte per second, such as 500K, 2M or 1.5G"
             ),
-            ("watch: [{directory: /a, defaults: {header: x}}]", 44, "`header`: is not of the form 'Name: value'"),
+            ("watch: [{directory: /a, defaults: {header: x}}]", 44, "\"header\": is not of the form \"Name: value\""),
             (
                 "watch: [{directory: /a, defaults: {start-at: x}}]", 46,
-                "`start-at` must be a time such as 2030-01-31T22:00:00Z, 22:00 or +2h"
+                "\"start-at\" must be a time such as 2030-01-31T22:00:00Z, 22:00 or +2h"
             ),
             (
                 "watch: [{directory: /a, defaults: {user: u, password-file: pw}}]", 60,
-                "`password-file`: cannot open /etc/dld/pw"
+                "\"password-file\": cannot open /etc/dld/pw"
             ),
         ])
     func faults(text: String, column: Int, message: String) {

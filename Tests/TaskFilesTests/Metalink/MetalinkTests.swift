@@ -179,29 +179,29 @@ struct MetalinkTests {
     @Test(
         "a value that cannot stand is told with its place",
         arguments: [
-            ("<size>1 MB</size>", 1, "`size` must be a number of bytes"),
-            ("<size>-1</size>", 1, "`size` must be a number of bytes"),
-            ("<size/>", 1, "`size` must be a number of bytes"),
-            ("<size>99999999999999999999</size>", 1, "`size` must be a number of bytes"),
-            ("<size>1</size> <size>1</size>", 16, "`size` is given twice for this file"),
-            ("<hash type='md5'>00</hash>", 1, "`hash`: a md5 digest has 32 hexadecimal digits"),
-            ("<hash>00</hash>", 1, "this element has no `type`, such as sha-256"),
-            ("<pieces type='md5'/>", 1, "these pieces have no `length`"),
-            ("<pieces type='md5' length='0'/>", 20, "`length` must be a number of bytes above 0"),
+            ("<size>1 MB</size>", 1, "\"size\" must be a number of bytes"),
+            ("<size>-1</size>", 1, "\"size\" must be a number of bytes"),
+            ("<size/>", 1, "\"size\" must be a number of bytes"),
+            ("<size>99999999999999999999</size>", 1, "\"size\" must be a number of bytes"),
+            ("<size>1</size> <size>1</size>", 16, "\"size\" is given twice for this file"),
+            ("<hash type='md5'>00</hash>", 1, "\"hash\": a md5 digest has 32 hexadecimal digits"),
+            ("<hash>00</hash>", 1, "this element has no \"type\", such as sha-256"),
+            ("<pieces type='md5'/>", 1, "these pieces have no \"length\""),
+            ("<pieces type='md5' length='0'/>", 20, "\"length\" must be a number of bytes above 0"),
             (
                 "<pieces type='md5' length='1'><hash>0</hash></pieces>", 31,
-                "`hash` of a piece must be a hexadecimal digest of the algorithm that `pieces` names"
+                "\"hash\" of a piece must be a hexadecimal digest of the algorithm that \"pieces\" names"
             ),
             (
                 "<size>2</size><pieces type='md5' length='1'><hash>\(md5)</hash></pieces>", 15,
                 "the digests of these pieces are 1, but 2 bytes in pieces of 1 bytes need 2"
             ),
             (
-                "<url>/a</url>", 1, "`url` has no scheme; write it in full, as in https://example.org/file"
+                "<url>/a</url>", 1, "\"url\" has no scheme; write it in full, as in https://example.org/file"
             ),
-            ("<url>http://h:0/</url>", 1, "`url` the port is not a number from 1 to 65535"),
-            ("<url priority='0'>http://h/</url>", 6, "`priority` must be a whole number from 1 to 999999"),
-            ("<url priority='best'>http://h/</url>", 6, "`priority` must be a whole number from 1 to 999999"),
+            ("<url>http://h:0/</url>", 1, "\"url\" the port is not a number from 1 to 65535"),
+            ("<url priority='0'>http://h/</url>", 6, "\"priority\" must be a whole number from 1 to 999999"),
+            ("<url priority='best'>http://h/</url>", 6, "\"priority\" must be a whole number from 1 to 999999"),
             ("<url>http://h/<b/></url>", 15, "an element is not allowed here, only text"),
         ])
     func values(content: String, column: Int, message: String) {
@@ -210,15 +210,15 @@ struct MetalinkTests {
 
     @Test("a file without a URL that can be fetched is refused where it stands")
     func noURL() {
-        let message = "this file has no `url` with one of the schemes http, https, ftp, ftps, sftp"
+        let message = "this file has no \"url\" with one of the schemes http, https, ftp, ftps, sftp"
         #expect(throws: fault(2, 1, message)) { try Self.one("") }
         #expect(throws: fault(2, 1, message)) {
             try Self.one("<url>magnet:?x</url><url>ed2k://h</url><metaurl>http://h/a.torrent</metaurl>")
         }
-        #expect(throws: fault(2, 1, "this file has no `name`")) {
+        #expect(throws: fault(2, 1, "this file has no \"name\"")) {
             try Self.read(Self.four("<file>\(Self.url)</file>"))
         }
-        #expect(throws: fault(3, 7, "`name` is the same as that of the file at line 2")) {
+        #expect(throws: fault(3, 7, "\"name\" is the same as that of the file at line 2")) {
             try Self.read(Self.four("<file name='a'>\(Self.url)</file>\n<file name='./a'>\(Self.url)</file>"))
         }
     }
@@ -232,7 +232,7 @@ struct MetalinkTests {
         ])
     func names(name: String) {
         let error = #expect(throws: FileError.self) { try Self.one(Self.url, name: name) }
-        #expect(error?.line == 2 && error?.column == 7 && error?.message.hasPrefix("`name` ") == true)
+        #expect(error?.line == 2 && error?.column == 7 && error?.message.hasPrefix("\"name\" ") == true)
     }
 
     @Test(

@@ -188,23 +188,24 @@ struct QueueFileTests {
     @Test(
         "a file that is missing, too long or no text, or says what no task takes, is told where it is named",
         arguments: [
-            ("user: a, password-file: none", 53, "`password-file`: cannot open /base/none"),
-            ("cacert: /none", 37, "`cacert`: cannot open /none"),
-            ("header: '@none'", 37, "`header`: cannot open /base/none"),
-            ("header: ['A: b', '@none']", 46, "`header`: cannot open /base/none"),
-            ("user: a, password-file: long", 53, "`password-file`: /base/long is longer than 65536"),
-            ("header: '@long'", 37, "`header`: /base/long is longer than 1048576"),
-            ("cacert: long", 37, "`cacert`: /base/long is longer than 262145"),
-            ("cacert: over", 37, "`cacert`: is longer than 256 KiB"),
-            ("cacert: text", 37, "`cacert`: contains no certificate in PEM format"),
-            ("password-file: text", 44, "`password-file`: needs a user"),
-            ("user: a, password-file: wide", 53, "`password-file`: is longer than 4096 bytes"),
-            ("header: ['A: b', '@two', '@bad', 'C: d']", 54, "`header`: is not of the form 'Name: value'"),
-            ("header: ['@two', 'nonsense']", 46, "`header`: is not of the form 'Name: value'"),
-            ("header: '@'", 37, "`header` is empty; give the path of the file to read"),
-            ("header: '@-'", 37, "`header` names standard input"), ("cacert: '-'", 37, "`cacert` names standard input"),
-            ("cacert: ~/ca.pem", 37, "`cacert` begins with ~"),
-            ("password-file: [a]", 44, "`password-file` must be a path"),
+            ("user: a, password-file: none", 53, "\"password-file\": cannot open /base/none"),
+            ("cacert: /none", 37, "\"cacert\": cannot open /none"),
+            ("header: '@none'", 37, "\"header\": cannot open /base/none"),
+            ("header: ['A: b', '@none']", 46, "\"header\": cannot open /base/none"),
+            ("user: a, password-file: long", 53, "\"password-file\": /base/long is longer than 65536"),
+            ("header: '@long'", 37, "\"header\": /base/long is longer than 1048576"),
+            ("cacert: long", 37, "\"cacert\": /base/long is longer than 262145"),
+            ("cacert: over", 37, "\"cacert\": is longer than 256 KiB"),
+            ("cacert: text", 37, "\"cacert\": contains no certificate in PEM format"),
+            ("password-file: text", 44, "\"password-file\": needs a user"),
+            ("user: a, password-file: wide", 53, "\"password-file\": is longer than 4096 bytes"),
+            ("header: ['A: b', '@two', '@bad', 'C: d']", 54, "\"header\": is not of the form \"Name: value\""),
+            ("header: ['@two', 'nonsense']", 46, "\"header\": is not of the form \"Name: value\""),
+            ("header: '@'", 37, "\"header\" is empty; give the path of the file to read"),
+            ("header: '@-'", 37, "\"header\" names standard input"),
+            ("cacert: '-'", 37, "\"cacert\" names standard input"),
+            ("cacert: ~/ca.pem", 37, "\"cacert\" begins with ~"),
+            ("password-file: [a]", 44, "\"password-file\" must be a path"),
         ])
     func unusableFiles(options: String, column: Int, message: String) {
         let error = #expect(throws: FileError.self) {
@@ -223,7 +224,7 @@ struct QueueFileTests {
 
     @Test("a file that is not UTF-8 is no password")
     func binaryFile() {
-        #expect(throws: fault(1, 53, "`password-file`: /base/pw is not UTF-8 text")) {
+        #expect(throws: fault(1, 53, "\"password-file\": /base/pw is not UTF-8 text")) {
             try queue("downloads: [{url: http://h, user: a, password-file: pw}]") { _, _ in [0xFF] }
         }
     }
@@ -250,10 +251,10 @@ struct QueueFileTests {
 
     @Test("a misspelt key is refused with its place and the nearest")
     func misspelt() {
-        #expect(throws: fault(1, 1, "`dowloads` is not a key here; did you mean `downloads`?")) {
+        #expect(throws: fault(1, 1, "\"dowloads\" is not a key here; did you mean \"downloads\"?")) {
             try queue("dowloads: [http://h/]")
         }
-        #expect(throws: fault(4, 5, "`chekcsum` is not a key here; did you mean `checksum`?")) {
+        #expect(throws: fault(4, 5, "\"chekcsum\" is not a key here; did you mean \"checksum\"?")) {
             try queue("downloads:\n  - http://h/1\n  - url: http://h/2\n    chekcsum: x\n")
         }
     }
@@ -263,7 +264,7 @@ struct QueueFileTests {
         #expect(
             try queue("downloads:\n- url: http://h/\n  after-task: 7\n").entries.first?.specification.afterTask
                 == TaskID(7))
-        #expect(throws: fault(3, 15, "`after-task` must be a task's id, a whole number from 1")) {
+        #expect(throws: fault(3, 15, "\"after-task\" must be a task's id, a whole number from 1")) {
             try queue("downloads:\n- url: http://h/\n  after-task: \(wrong)\n")
         }
     }
@@ -276,13 +277,13 @@ struct QueueFileTests {
         let entries = try queue(text).entries.map(\.specification)
         #expect(entries.map(\.form) == [["token=t=1", "number=7"], ["a=b"], ["a=b", "c="]])
         #expect(entries.map(\.fileField) == [nil, "image", nil])
-        #expect(throws: fault(2, 41, "`form`: is not of the form NAME=VALUE")) {
+        #expect(throws: fault(2, 41, "\"form\": is not of the form NAME=VALUE")) {
             try queue("uploads:\n- {file: a, url: http://h/, form: [a=b, c]}")
         }
-        #expect(throws: fault(2, 37, "`method`: must be POST for a form")) {
+        #expect(throws: fault(2, 37, "\"method\": must be POST for a form")) {
             try queue("uploads:\n- {file: a, url: http://h/, method: PUT, form: a=b}")
         }
-        #expect(throws: fault(2, 3, "`form` applies to uploads only")) {
+        #expect(throws: fault(2, 3, "\"form\" applies to uploads only")) {
             try queue("downloads:\n- form: a=b\n  url: http://h/")
         }
     }
@@ -300,7 +301,7 @@ struct QueueFileTests {
         #expect(entries.map(\.cookies) == ["one\ttwo", "#"])
         #expect(entries.last?.form == ["a=b", "c=d", "e=f=g"])
         let long = String(repeating: "#", count: 262_145)
-        #expect(throws: fault(2, 29, "`cookies`: must be at most 256 KiB")) {
+        #expect(throws: fault(2, 29, "\"cookies\": must be at most 256 KiB")) {
             try queue("downloads:\n- {url: http://h/, cookies: long}", files: ["/base/long": long])
         }
     }
@@ -321,7 +322,7 @@ struct QueueFileTests {
         #expect(entries.map(\.method) == [nil, nil, nil, nil, "POST"])
         #expect(entries.map(\.contentType) == [nil, nil, nil, nil, "a/b"])
         #expect(entries.map(\.form) == [[], [], [], [], ["c=d"]])
-        #expect(throws: fault(2, 44, "`content-type`: is not supported for sftp")) {
+        #expect(throws: fault(2, 44, "\"content-type\": is not supported for sftp")) {
             try queue("uploads:\n- {file: a, url: sftp://h/a, content-type: a/b}")
         }
     }
@@ -332,7 +333,7 @@ struct QueueFileTests {
             "defaults: {limit: 1M}\ndownloads: [http://h/, {url: http://i/, limit: 500K}]\n"
                 + "uploads: [{url: http://j/, file: a, limit: 7}]")
         #expect(file.entries.map(\.specification.limit) == [1 << 20, 500 << 10, 7])
-        let message = "`limit` must be a rate of at least 1 byte per second, such as 500K, 2M or 1.5G"
+        let message = "\"limit\" must be a rate of at least 1 byte per second, such as 500K, 2M or 1.5G"
         for text in ["0", "fast", "-1"] {
             #expect(throws: fault(3, 10, message)) { try queue("downloads:\n- url: http://h/\n  limit: \(text)\n") }
         }
@@ -344,19 +345,19 @@ struct QueueFileTests {
             "downloads:\n- {url: http://h/, mirror: http://i/}\n- {url: http://j/, mirrors: [http://k/, ftp://l/]}"
         let file = try queue(text)
         #expect(file.entries.map(\.specification.mirrors) == [["http://i/"], ["http://k/", "ftp://l/"]])
-        #expect(throws: fault(4, 5, "`mirrors`: has no scheme; write it in full, as in https://example.org/file")) {
+        #expect(throws: fault(4, 5, "\"mirrors\": has no scheme; write it in full, as in https://example.org/file")) {
             try queue("downloads:\n- url: http://h/\n  mirrors: [http://i/,\n    nowhere]\n")
         }
-        #expect(throws: fault(3, 11, "`mirror`: has no scheme; write it in full, as in https://example.org/file")) {
+        #expect(throws: fault(3, 11, "\"mirror\": has no scheme; write it in full, as in https://example.org/file")) {
             try queue("downloads:\n- url: http://h/\n  mirror: nowhere\n")
         }
-        #expect(throws: fault(4, 12, "`mirrors` and `mirror` are the same option; give one of them")) {
+        #expect(throws: fault(4, 12, "\"mirrors\" and \"mirror\" are the same option; give one of them")) {
             try queue("downloads:\n- url: http://h/\n  mirror: http://i/\n  mirrors: [http://i/]\n")
         }
-        #expect(throws: fault(1, 12, "`mirrors` applies to a single entry and cannot be a default")) {
+        #expect(throws: fault(1, 12, "\"mirrors\" applies to a single entry and cannot be a default")) {
             try queue("defaults: {mirrors: [http://h/]}")
         }
-        #expect(throws: fault(1, 12, "`mirror` applies to downloads only")) {
+        #expect(throws: fault(1, 12, "\"mirror\" applies to downloads only")) {
             try queue("uploads: [{mirror: http://i/, url: http://h/, file: a}]")
         }
     }
@@ -376,13 +377,13 @@ struct QueueFileTests {
         #expect(
             file.entries.map(\.specification.checksumURL) == ["http://h/SHA256SUMS", nil, "http://h/MD5SUMS", nil])
         #expect(file.entries.map(\.specification.connections) == [.exactly(4), .auto, .exactly(4), nil])
-        let both = "`checksum-url`: cannot be combined with a checksum; give one of them"
+        let both = "\"checksum-url\": cannot be combined with a checksum; give one of them"
         #expect(throws: fault(4, 17, both)) {
             try queue(
                 "downloads:\n- url: http://h/\n  checksum: md5:d41d8cd98f00b204e9800998ecf8427e\n"
                     + "  checksum-url: http://h/s\n")
         }
-        #expect(throws: fault(1, 25, "`connections` must be auto or a whole number from 1 to 16")) {
+        #expect(throws: fault(1, 25, "\"connections\" must be auto or a whole number from 1 to 16")) {
             try queue("defaults: {connections: 17}\ndownloads: [http://h/]")
         }
     }
@@ -401,11 +402,11 @@ struct QueueFileTests {
         #expect(file.entries.first?.specification.output == "a")
         let all = try queue("defaults: {metalink: true}\ndownloads: [http://h/a.meta4]\nuploads: []")
         #expect(all.entries.map(\.specification.metalink) == [true])
-        let both = "`checksum-url`: needs the file's URL, which only the Metalink contains; give a checksum"
+        let both = "\"checksum-url\": needs the file's URL, which only the Metalink contains; give a checksum"
         #expect(throws: fault(1, 61, both)) {
             try queue("downloads: [{url: http://h/a, metalink: true, checksum-url: http://h/s}]")
         }
-        #expect(throws: fault(1, 28, "`metalink` applies to downloads only")) {
+        #expect(throws: fault(1, 28, "\"metalink\" applies to downloads only")) {
             try queue("uploads: [{url: http://h/, metalink: true, file: a}]")
         }
         #expect(throws: FileError.self) { try queue("downloads: [{url: http://h/a, metalink: http://h/b}]") }
@@ -413,16 +414,17 @@ struct QueueFileTests {
 
     @Test("a key that belongs elsewhere is told so")
     func elsewhere() {
-        #expect(throws: fault(1, 30, "`method` applies to uploads only")) {
+        #expect(throws: fault(1, 30, "\"method\" applies to uploads only")) {
             try queue("downloads: [{url: http://h/, method: PUT}]")
         }
-        #expect(throws: fault(1, 12, "`output` applies to downloads only")) {
+        #expect(throws: fault(1, 12, "\"output\" applies to downloads only")) {
             try queue("uploads: [{output: x, url: http://h/, file: a}]")
         }
-        #expect(throws: fault(1, 14, "`batch` belongs at the top level of the file, where it applies to all entries")) {
+        #expect(throws: fault(1, 14, "\"batch\" belongs at the top level of the file, where it applies to all entries"))
+        {
             try queue("downloads: [{batch: x, url: http://h/}]")
         }
-        #expect(throws: fault(1, 12, "`url` applies to a single entry and cannot be a default")) {
+        #expect(throws: fault(1, 12, "\"url\" applies to a single entry and cannot be a default")) {
             try queue("defaults: {url: http://h/}")
         }
     }
@@ -430,42 +432,42 @@ struct QueueFileTests {
     @Test(
         "what no task takes is refused where it stands",
         arguments: [
-            ("downloads: http://h/", 12, "`downloads` must be a list"),
+            ("downloads: http://h/", 12, "\"downloads\" must be a list"),
             ("downloads: [[a]]", 13, "this entry must be a URL or a mapping"),
             ("downloads: [~]", 13, "this entry is empty"),
-            ("downloads: [{output: x}]", 13, "this entry has no `url`"),
-            ("downloads: [{url: [x]}]", 19, "`url` must be a URL"),
-            ("downloads: ['file:///etc/passwd']", 13, "`url`: the protocol file is not allowed"),
-            ("downloads: [example.org/x]", 13, "`url`: has no scheme"),
-            ("downloads: [{output: .., url: 'http://h/'}]", 22, "`output`: .. names a directory"),
-            ("downloads: [{output: /etc/x, url: 'http://h/'}]", 22, "`output`: is a path"),
-            ("downloads: [{output: \"a\\nb\", url: 'http://h/'}]", 22, "`output`: contains a control character"),
-            ("downloads: [{output: '', url: 'http://h/'}]", 22, "`output`: is empty"),
-            ("downloads: [{output: , url: 'http://h/'}]", 22, "`output` has no value"),
-            ("downloads: [{header: 'A', url: 'http://h/'}]", 22, "`header`: is not of the form"),
+            ("downloads: [{output: x}]", 13, "this entry has no \"url\""),
+            ("downloads: [{url: [x]}]", 19, "\"url\" must be a URL"),
+            ("downloads: ['file:///etc/passwd']", 13, "\"url\": the protocol file is not allowed"),
+            ("downloads: [example.org/x]", 13, "\"url\": has no scheme"),
+            ("downloads: [{output: .., url: 'http://h/'}]", 22, "\"output\": .. names a directory"),
+            ("downloads: [{output: /etc/x, url: 'http://h/'}]", 22, "\"output\": is a path"),
+            ("downloads: [{output: \"a\\nb\", url: 'http://h/'}]", 22, "\"output\": contains a control character"),
+            ("downloads: [{output: '', url: 'http://h/'}]", 22, "\"output\": is empty"),
+            ("downloads: [{output: , url: 'http://h/'}]", 22, "\"output\" has no value"),
+            ("downloads: [{header: 'A', url: 'http://h/'}]", 22, "\"header\": is not of the form"),
             (
                 "downloads: [{header: ['A: b', \"C: d\\r\\nE: f\"], url: 'http://h/'}]", 31,
-                "`header`: contains a control"
+                "\"header\": contains a control"
             ),
-            ("downloads: [{header: {A: b}, url: 'http://h/'}]", 22, "`header` must be 'Name: value'"),
-            ("downloads: [{checksum: sha256:0, url: 'http://h/'}]", 24, "`checksum`: a sha-256 digest has 64"),
+            ("downloads: [{header: {A: b}, url: 'http://h/'}]", 22, "\"header\" must be \"Name: value\""),
+            ("downloads: [{checksum: sha256:0, url: 'http://h/'}]", 24, "\"checksum\": a sha-256 digest has 64"),
             (
                 "downloads: [{priority: urgent, url: 'http://h/'}]", 24,
-                "`priority` must be one of low, normal, high, now"
+                "\"priority\" must be one of low, normal, high, now"
             ),
-            ("downloads: [{max-size: big, url: 'http://h/'}]", 24, "`max-size` must be a size"),
-            ("downloads: [{start-at: soon, url: 'http://h/'}]", 24, "`start-at` must be a time"),
-            ("downloads: [{paused: 1, url: 'http://h/'}]", 22, "`paused` must be true or false"),
-            ("downloads: [{user-agent: \"a\\tb\", url: 'http://h/'}]", 26, "`user-agent`: contains a control"),
-            ("{defaults: {directory: ../x}, downloads: ['http://h/']}", 24, "`directory`: must not contain a .."),
+            ("downloads: [{max-size: big, url: 'http://h/'}]", 24, "\"max-size\" must be a size"),
+            ("downloads: [{start-at: soon, url: 'http://h/'}]", 24, "\"start-at\" must be a time"),
+            ("downloads: [{paused: 1, url: 'http://h/'}]", 22, "\"paused\" must be true or false"),
+            ("downloads: [{user-agent: \"a\\tb\", url: 'http://h/'}]", 26, "\"user-agent\": contains a control"),
+            ("{defaults: {directory: ../x}, downloads: ['http://h/']}", 24, "\"directory\": must not contain a .."),
             ("uploads: ['http://h/']", 11, "this entry must be a mapping with a file and a url"),
-            ("uploads: [{url: 'http://h/'}]", 11, "this entry has no `file`"),
-            ("uploads: [{file: '', url: 'http://h/'}]", 18, "`file` is empty"),
-            ("uploads: [{file: ~/a, url: 'http://h/'}]", 18, "`file` begins with ~"),
-            ("uploads: [{file: a, url: 'scp://h/'}]", 26, "`url`: the protocol scp is not allowed"),
-            ("uploads: [{file: a, url: 'http://h/', method: DELETE}]", 47, "`method`: must be PUT or POST"),
-            ("batch: ''", 8, "`batch` is empty"),
-            ("batch: [a]", 8, "`batch` must be a name"),
+            ("uploads: [{url: 'http://h/'}]", 11, "this entry has no \"file\""),
+            ("uploads: [{file: '', url: 'http://h/'}]", 18, "\"file\" is empty"),
+            ("uploads: [{file: ~/a, url: 'http://h/'}]", 18, "\"file\" begins with ~"),
+            ("uploads: [{file: a, url: 'scp://h/'}]", 26, "\"url\": the protocol scp is not allowed"),
+            ("uploads: [{file: a, url: 'http://h/', method: DELETE}]", 47, "\"method\": must be PUT or POST"),
+            ("batch: ''", 8, "\"batch\" is empty"),
+            ("batch: [a]", 8, "\"batch\" must be a name"),
             ("- http://h/", 1, "the file must be a mapping with downloads"),
         ])
     func wrongValues(text: String, column: Int, message: String) {
@@ -508,11 +510,15 @@ struct QueueFileTests {
         #expect(different.entries.count == 4)
     }
 
-    @Test("of several faults the first in the file is told")
-    func firstFault() {
+    @Test("all faults are told in the order of the file, each entry's once")
+    func allFaults() {
         let error = #expect(throws: FileError.self) {
-            try queue("uploads:\n- {url: 'http://h/'}\ndownloads:\n- nonsense\nbogus: 1\n")
+            try queue(
+                "uploads:\n- {url: 'http://h/'}\ndownloads:\n- nonsense\n- {ulr: 'http://h/', limit: x}\nbogus: 1\n"
+                    + "defaults: {limit: y}\n")
         }
-        #expect(error?.line == 2)
+        let places = error?.lines.map { String($0.prefix { $0 != " " }) }
+        #expect(places == ["f:2:3:", "f:4:3:", "f:5:4:", "f:5:29:", "f:6:1:", "f:7:19:"], "\(error?.lines ?? [])")
+        #expect(error?.line == 2 && error?.lines[2].contains("did you mean \"url\"?") == true)
     }
 }

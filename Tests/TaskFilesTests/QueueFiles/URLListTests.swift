@@ -18,11 +18,17 @@ struct URLListTests {
         #expect(try URLList(parsing: text, file: "f").entries.isEmpty)
     }
 
-    @Test("the first line that is not a URL is refused with its place")
+    @Test("every line that is not a URL is refused with its place, of more than twenty the first")
     func refused() {
-        #expect(throws: fault(3, 3, "`url`: has no scheme; write it in full, as in https://example.org/file")) {
+        let wrong = #expect(throws: FileError.self) {
             try URLList(parsing: "http://h/a\r\n\r\n  h/b\r\nnor this", file: "f")
         }
+        #expect(wrong?.lines.first == "f:3:3: \"url\": has no scheme; write it in full, as in https://example.org/file")
+        #expect(wrong?.lines.count == 2 && wrong?.lines.last?.hasPrefix("f:4:1: \"url\": ") == true)
+        let many = #expect(throws: FileError.self) {
+            try URLList(parsing: String(repeating: "nonsense\n", count: 25), file: "f")
+        }
+        #expect(many?.lines.count == 21 && many?.lines.last == "and 5 more")
         let error = #expect(throws: FileError.self) { try URLList(parsing: "file:///etc/passwd", file: "f") }
         #expect(error?.code == .protocolNotAllowed)
         #expect(error?.message.contains("protocol file is not allowed") == true)

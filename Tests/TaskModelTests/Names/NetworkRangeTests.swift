@@ -22,13 +22,13 @@ struct NetworkRangeTests {
     @Test(
         "A11: what would deny something else than it seems to is refused, with what may be meant",
         arguments: [
-            ("10.0.0.1/8", "`10.0.0.1/8` has bits beyond its prefix; is it 10.0.0.0/8 or 10.0.0.1?"),
-            ("fd00::1/8", "`fd00::1/8` has bits beyond its prefix; is it fd00::/8 or fd00::1?"),
-            ("0.0.0.1/0", "`0.0.0.1/0` has bits beyond its prefix; is it 0.0.0.0/0 or 0.0.0.1?"),
-            ("::ffff:10.0.0.0/104", "`::ffff:10.0.0.0/104` is an IPv4 network; write 10.0.0.0/8"),
-            ("::ffff:0:0/96", "`::ffff:0:0/96` is an IPv4 network; write 0.0.0.0/0"),
-            ("10.0.0.0/33", "`10.0.0.0/33` must end in a prefix length from /0 to /32"),
-            ("::/129", "`::/129` must end in a prefix length from /0 to /128"),
+            ("10.0.0.1/8", "\"10.0.0.1/8\" has bits beyond its prefix; is it 10.0.0.0/8 or 10.0.0.1?"),
+            ("fd00::1/8", "\"fd00::1/8\" has bits beyond its prefix; is it fd00::/8 or fd00::1?"),
+            ("0.0.0.1/0", "\"0.0.0.1/0\" has bits beyond its prefix; is it 0.0.0.0/0 or 0.0.0.1?"),
+            ("::ffff:10.0.0.0/104", "\"::ffff:10.0.0.0/104\" is an IPv4 network; write 10.0.0.0/8"),
+            ("::ffff:0:0/96", "\"::ffff:0:0/96\" is an IPv4 network; write 0.0.0.0/0"),
+            ("10.0.0.0/33", "\"10.0.0.0/33\" must end in a prefix length from /0 to /32"),
+            ("::/129", "\"::/129\" must end in a prefix length from /0 to /128"),
         ])
     func doubtful(text: String, message: String) {
         #expect { try NetworkRange(parsing: text) } throws: { ($0 as? NetworkRange.Refusal)?.message == message }

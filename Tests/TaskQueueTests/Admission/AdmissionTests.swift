@@ -162,14 +162,17 @@ struct AdmissionTests {
         specification.cookies = "\u{FEFF}\(cookie)\n" + wrong.joined(separator: "\n")
         for _ in 0..<2 { _ = try admission.admit(specification) }
         #expect(
-            admission.notes == [
-                "cookies: 4 lines are no cookies in Netscape format and are passed over, the first at line 2"
-            ])
-        specification.cookies = "\(cookie)\ns3cret"
-        _ = try admission.admit(specification)
-        #expect(
-            admission.notes.last
-                == "cookies: 1 line is no cookie in Netscape format and is passed over, the first at line 2")
+            admission.notes
+                == (2...5).map {
+                    "cookies:\($0):1: is passed over: it is not in Netscape format, seven fields separated by tabs"
+                })
+        let many = String(repeating: "s3cret\n", count: 22)
+        specification.cookies = many + cookie
+        var other = Admission(settings: Self.settings(), caller: Caller(uid: 7, isAdministrator: false), now: 5)
+        _ = try other.admit(specification)
+        #expect(other.notes.count == 21 && other.notes.last == "cookies: 2 more lines are passed over")
+        #expect(refusal(many)?.message.contains("lines 1, 2, 3, ") == true)
+        #expect(refusal(many)?.message.contains(", 20 and 2 more are not in Netscape format") == true)
         #expect(refusal("")?.message == "contain no cookie")
         #expect(refusal("# a comment")?.message == "contain no cookie")
         #expect(refusal(String(repeating: cookie + "\n", count: 3_001))?.field == "cookies")

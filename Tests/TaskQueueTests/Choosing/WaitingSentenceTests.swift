@@ -7,15 +7,29 @@ import Testing
 struct WaitingSentenceTests {
     private func sentence(
         _ state: TaskState = .queued, _ reason: TaskReason? = nil, notBefore: Milliseconds? = nil,
-        error: TaskFailure? = nil, isOwn: Bool = true, after: TaskID? = nil
+        error: TaskFailure? = nil, isOwn: Bool = true, after: TaskID? = nil, url: String = "https://example.org/a"
     ) throws -> WaitingSentence {
-        var specification = TaskSpecification(url: "https://example.org/a")
+        var specification = TaskSpecification(url: url)
         specification.afterTask = after
         var record = TaskRecord(
             id: TaskID(5), specification: specification, owner: 1000,
             lifecycle: try #require(TaskLifecycle(state: state, reason: reason, notBefore: notBefore)), createdAt: 0)
         record.error = error
         return WaitingSentence(record: record, now: 0, utcOffset: { _ in 3_600 }, isOwn: isOwn)
+    }
+
+    @Test("a missing login and a missing source are called so, and the way to give them is one of the task's protocol")
+    func missing() throws {
+        let login = TaskFailure(code: .permissionDenied, message: "sftp requires a user name and password, or a key")
+        #expect(
+            try sentence(.paused, .auth, error: login, url: "sftp://h/a").text
+                == "a login is needed; give a login: dlctl set 5 --user NAME --password-file FILE (or a password or key "
+                + "in hosts.NAME.credential of the configuration, or --netrc FILE with a new task)")
+        #expect(try sentence(.paused, .auth).text?.hasSuffix("(or --header 'K: V')") == true)
+        let source = TaskFailure(code: .sourceChanged, message: "there is no file /f to upload")
+        #expect(
+            try sentence(.paused, .sourceChanged, error: source).text
+                == "the source file is gone; put it back, then: dlctl resume 5")
     }
 
     @Test("a ready task is told what it waits for")

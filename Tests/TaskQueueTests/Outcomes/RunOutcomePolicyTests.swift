@@ -184,10 +184,7 @@ struct RunOutcomePolicyTests {
             #expect(conclusion.lifecycle.reason == reason, "\(code)")
             #expect(
                 conclusion.error
-                    == TaskFailure(
-                        code: ErrorCode(rawValue: code),
-                        message: code == "http-401" ? "m; give a login with --user or --header" : "m",
-                        httpStatus: error.httpStatus))
+                    == TaskFailure(code: ErrorCode(rawValue: code), message: "m", httpStatus: error.httpStatus))
             #expect(conclusion.attempts == (countsAttempt ? 5 : 4), "\(code)")
             // The first response with another version is no failure of its own.
             #expect(conclusion.failures == (countsAttempt && error.code != .remoteChanged ? 3 : 2), "\(code)")
@@ -195,6 +192,19 @@ struct RunOutcomePolicyTests {
             #expect((conclusion.lifecycle.notBefore != nil) == (state == .waiting), "\(code)")
             if let until = conclusion.lifecycle.notBefore { #expect(until >= Self.now && until <= Self.now + 30_000) }
         }
+    }
+
+    @Test("the message of a certificate that nobody vouches for says how to trust it")
+    func untrusted() {
+        func message(_ words: String) -> String { RunOutcomePolicy.failure(TransferError(.tls, words)).message }
+        let hint = "; to trust it: --cacert FILE, or hosts.NAME.trust of the configuration"
+        for words in [
+            "TLS with h failed: SSL certificate problem: self-signed certificate",
+            "TLS with h failed: SSL certificate problem: self signed certificate in certificate chain",
+            "TLS with h failed: SSL certificate problem: unable to get local issuer certificate",
+        ] { #expect(message(words) == words + hint) }
+        let expired = "TLS with h failed: SSL certificate problem: certificate has expired"
+        #expect(message(expired) == expired)
     }
 
     @Test("an order stands, whatever error came before it")

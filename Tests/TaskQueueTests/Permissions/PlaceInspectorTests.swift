@@ -70,9 +70,21 @@ struct PlaceInspectorTests {
         let use: PlaceUse = forUploads ? .uploads : .watch
         let problem = try #require(service.problem(with: "/home/nobody-here/x", for: use))
         let setting = forUploads ? "BindReadOnlyPaths" : "BindPaths"
-        let lines = "`ProtectHome=tmpfs` and `\(setting)=-/home/nobody-here/x`"
+        let lines = "\"ProtectHome=tmpfs\" and \"\(setting)=-/home/nobody-here/x\""
         #expect(problem.description.contains(lines), "\(problem)")
         #expect(problem.description.contains("systemctl edit dld.service"))
+    }
+
+    @Test("of a source that the daemon cannot read, the rule that forbids it is named")
+    func source() {
+        var service = inspector
+        service.unit = "dld.service"
+        let hidden = service.remedy(forUnreadable: "/home/ann/f", ENOENT)
+        #expect(hidden?.hasPrefix("ProtectHome= may hide it from dld.service: put ") == true)
+        #expect(service.remedy(forUnreadable: "/tmp/f", ENOENT)?.hasPrefix("PrivateTmp= may hide it") == true)
+        #expect(service.remedy(forUnreadable: "/srv/f", ENOENT) == nil)
+        let closed = service.remedy(forUnreadable: "/srv/f", EACCES)
+        #expect(closed == "give the user \(service.user) permission to read it (chmod, chown or setfacl)")
     }
 
     @Test("a file of certificates is one that can be read")

@@ -141,7 +141,7 @@ struct LookupTests {
         } catch {
             let message = error.message
             #expect(message.hasPrefix("the list of checksums at https://h/SHA256SUMS"), "\(message)")
-            #expect(message.hasSuffix(": it has no line for the file name 'a b.iso'"), "\(message)")
+            #expect(message.hasSuffix(": it has no line for the file name \"a b.iso\""), "\(message)")
             #expect(!message.contains("secret"))
         }
     }

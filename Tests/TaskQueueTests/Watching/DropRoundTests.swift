@@ -137,15 +137,20 @@ struct DropRoundTests {
         arguments: [
             (
                 "http://h/a\nfile:///x\n",
-                "a:2:1: `url`: the protocol file is not allowed; use http, https, ftp, ftps or sftp\n"
+                "a:2:1: \"url\": the protocol file is not allowed; use http, https, ftp, ftps or sftp\n"
+            ),
+            (
+                "http:///\nhttp://h/a\nhttp:///\n",
+                "a:1:1: \"url\": has no host; write it in full, as in https://example.org/file\n"
+                    + "a:3:1: \"url\": has no host; write it in full, as in https://example.org/file\n"
             ),
             (
                 "downloads: [http://h/b]\ndowloads: []\n",
-                "a:2:1: `dowloads` is not a key here; did you mean `downloads`?\n"
+                "a:2:1: \"dowloads\" is not a key here; did you mean \"downloads\"?\n"
             ),
             (
                 "downloads:\n- http://h/a\n- {url: http://h/b, directory: /elsewhere}\n",
-                "a:3:3: `directory`: "
+                "a:3:3: \"directory\": "
             ),
         ])
     func wrong(text: String, note: String) async throws {
@@ -167,7 +172,7 @@ struct DropRoundTests {
         _ = try await round.process(closed: ["a"], .named)
         #expect(
             try fixture.text(".done/a.note.txt").hasSuffix(
-                "ids: 1\na:3:2: warning: `disk-cache` only tunes aria2; it is ignored\n"))
+                "ids: 1\na:3:2: warning: \"disk-cache\" only tunes aria2; it is ignored\n"))
     }
 
     @Test("names that are taken get a number")
@@ -320,7 +325,7 @@ struct DropRoundTests {
         _ = try await round.process(closed: ["theirs"], .named)
         #expect(
             try fixture.text(".failed/theirs.note.txt").hasPrefix(
-                "theirs:1:57: `password-file`: the daemon does not open"))
+                "theirs:1:57: \"password-file\": the daemon does not open"))
         // Without a password file the task belongs to the file's owner.
         try fixture.drop(DropFixture.entry, as: "plain")
         #expect(chown("\(fixture.path)/plain", 1000, 1000) == 0)

@@ -62,7 +62,7 @@ struct TaskStoreMovesTests {
             guard case .wrong(let error) = try await move(id, placement, in: fixture) else { return nil }
             return error.field + " " + error.message
         }
-        #expect(try await message(1, .before(TaskID(1))) == "before is the task itself")
+        #expect(try await message(1, .before(TaskID(1))) == "before a task cannot be moved before itself")
         #expect(try await message(1, .before(TaskID(2)))?.contains("another priority") == true)
         #expect(try await message(1, .before(TaskID(3)))?.contains("another owner") == true)
         #expect(try await move(1, .before(TaskID(4)), in: fixture) == .ended(TaskID(4), .completed))

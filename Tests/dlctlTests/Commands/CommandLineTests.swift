@@ -233,7 +233,7 @@ import Testing
             _ = try RootCommand.parseAsRoot(ArgumentRuns.join(["wait", "1", "abc", "2"]))
             Issue.record("was accepted")
         } catch {
-            #expect(RootCommand.message(for: error).contains("'abc'"))
+            #expect(RootCommand.message(for: error).contains("\"abc\""))
         }
     }
 }
@@ -316,7 +316,7 @@ import Testing
 
     @Test("a list is read as far as it is asked for, and says where it is wrong when that is reached")
     func feed() throws {
-        let lines = (1...2500).map { "http://h/\($0)" } + ["file:///etc/passwd"]
+        let lines = (1...2500).map { "http://h/\($0)" } + ["file:///etc/passwd", "http://h/last", "nonsense"]
         let reader = URLList.Reader(Array(lines.joined(separator: "\n").utf8), file: "f")
         let feed = try EntryFeed(.list(reader)) { $0.specification.directory = "d" }
         #expect(try feed.nextPart() == 0..<1000)
@@ -325,7 +325,8 @@ import Testing
         #expect(feed.next()?.last?.url == "http://h/2000")
         #expect(feed.failure == nil)
         #expect(feed.next() == nil)
-        #expect(feed.failure?.message.hasPrefix("f:2501:1: `url`") == true)
+        #expect(feed.failure?.message.hasPrefix("f:2501:1: \"url\"") == true)
+        #expect(feed.failure?.others.map { String($0.prefix { $0 != " " }) } == ["f:2503:1:"])
         #expect(feed.entries.allSatisfy { $0.specification.directory == "d" })
     }
 

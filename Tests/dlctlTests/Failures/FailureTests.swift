@@ -27,7 +27,7 @@ import Testing
     @Test("without a daemon the message says how to start one")
     func noDaemon() {
         let failure = Failure(.noDaemon(paths: ["/a"], errno: ECONNREFUSED))
-        #expect(failure.message == "no daemon answers on /a (Connection refused); start it with `dld --socket /a`")
+        #expect(failure.message == "no daemon answers on /a (Connection refused); start it with \"dld --socket /a\"")
         #expect(failure.code == "no-daemon")
     }
 
@@ -37,6 +37,18 @@ import Testing
         #expect(failure.status == .usage)
         #expect(
             failure.message == "the request has 2000000 bytes; the maximum is 1048576; give fewer tasks in one command")
+    }
+
+    @Test("a file that was opened and passed is named as it was typed")
+    func passedFile() {
+        let refusal = RPCError(
+            FieldError(field: "tasks[1].descriptor", message: "is in a directory of the daemon itself"))
+        let names = FieldNames(files: ["a", "../b"])
+        #expect(Failure(.rpc(refusal), names: names).message == "../b: is in a directory of the daemon itself")
+        let named = RPCError(FieldError(field: "tasks[0].file", message: "user 7 may not upload /a: see uploads.roots"))
+        #expect(
+            Failure(.rpc(named), names: FieldNames(files: ["/a"])).message
+                == "user 7 may not upload /a: see uploads.roots")
     }
 
     @Test("a rejected field is named as it was typed")
@@ -91,7 +103,7 @@ import Testing
             Issue.record("was accepted")
         } catch {
             let failure = Failure(parsing: RootCommand.message(for: error), full: RootCommand.fullMessage(for: error))
-            #expect(failure.message == "--bogus: there is no such option; see 'dlctl add --help'")
+            #expect(failure.message == "--bogus: there is no such option; see \"dlctl add --help\"")
             #expect(failure.status == .usage)
         }
     }
@@ -111,11 +123,12 @@ import Testing
     func misspeltCommand() {
         let commands = ["list", "pause"]
         #expect(
-            Failure(unknownCommandIn: ["--socket", "x", "lst"], among: commands)?.message.contains("'list'") == true)
+            Failure(unknownCommandIn: ["--socket", "x", "lst"], among: commands)?.message.contains("\"list\"") == true)
         #expect(Failure(unknownCommandIn: ["list", "lst"], among: commands) == nil)
         #expect(Failure(unknownCommandIn: ["--json"], among: commands) == nil)
         #expect(
-            Failure(unknownCommandIn: ["help", "lst"], among: commands + ["help"])?.message.contains("'list'") == true)
+            Failure(unknownCommandIn: ["help", "lst"], among: commands + ["help"])?.message.contains("\"list\"") == true
+        )
         #expect(Failure(unknownCommandIn: ["help", "list"], among: commands + ["help"]) == nil)
         #expect(Failure(unknownCommandIn: ["help"], among: commands + ["help"]) == nil)
     }

@@ -24,26 +24,26 @@ import Testing
             ("queue apply --foo", "--foo", "there is no such option"),
             (
                 "limit --download abc", "--download",
-                "'abc' is not a rate in bytes per second such as 500K or 2M, none or config"
+                "\"abc\" is not a rate in bytes per second such as 500K or 2M, none or config"
             ),
-            ("limit --upload -1", "--upload", "'-1' is not a rate in bytes per second"),
-            ("list --limit -1", "--limit", "'-1' is not a positive whole number"),
-            ("list --limit 0", "--limit", "'0' is not a positive whole number"),
-            ("list --limit x", "--limit", "'x' is not a positive whole number"),
+            ("limit --upload -1", "--upload", "\"-1\" is not a rate in bytes per second"),
+            ("list --limit -1", "--limit", "\"-1\" is not a positive whole number"),
+            ("list --limit 0", "--limit", "\"0\" is not a positive whole number"),
+            ("list --limit x", "--limit", "\"x\" is not a positive whole number"),
             ("list --limit", "--limit", "needs a value; give a positive whole number"),
             ("list --after x", "--after", "a task id"),
-            ("events --after -1", "--after", "'-1' is not a sequence number"),
+            ("events --after -1", "--after", "\"-1\" is not a sequence number"),
             ("events --after", "--after", "give a sequence number"),
             ("list --queue --reverse", "--reverse", "does not apply to --queue"),
             ("list --sort", "--sort", "needs a value"),
             ("list --state odd", "--state", "one of queued, active, waiting, paused, completed, failed, cancelled"),
-            ("list --state -1", "--state", "'-1' is not one of queued"),
-            ("list --since -2h", "--since", "'-2h' is not a time"),
-            ("add --priority -1 http://h/a", "--priority", "'-1' is not one of low, normal, high, now"),
+            ("list --state -1", "--state", "\"-1\" is not one of queued"),
+            ("list --since -2h", "--since", "\"-2h\" is not a time"),
+            ("add --priority -1 http://h/a", "--priority", "\"-1\" is not one of low, normal, high, now"),
             ("list --batch ''", "--batch", "is empty"), ("pause --state odd", "--state", "one of queued, active"),
             ("add --limit abc http://h/a", "--limit", "bytes per second"),
             ("add --max-size x http://h/a", "--max-size", "a size such as 500K"),
-            ("add --max-size -1 http://h/a", "--max-size", "'-1' is not a size"),
+            ("add --max-size -1 http://h/a", "--max-size", "\"-1\" is not a size"),
             ("add --connections x http://h/a", "--connections", "auto or a whole number from 1 to 16"),
             ("add --priority x http://h/a", "--priority", "one of low, normal, high, now"),
             ("add --on-conflict x http://h/a", "--on-conflict", "one of rename, overwrite, skip, fail"),
@@ -51,31 +51,48 @@ import Testing
             ("add --output -a http://h/a", "--output", "as --output=-a"),
             ("upload f http://h/ --method GET", "--method", "one of PUT, POST"),
             ("wait 1 --timeout x", "--timeout", "a number of seconds such as 30 or 0.5"),
-            ("wait 1 --timeout -1", "--timeout", "'-1' is not a number of seconds"), ("wait", "id", "is missing"),
-            ("show x", "id", "'x' is not a task id"),
-            ("pause x", "id", "'x' is not a task id (a whole number) or a state"),
+            ("wait 1 --timeout -1", "--timeout", "\"-1\" is not a number of seconds"),
+            ("show", "id", "give an id"), ("backup", "file", "give a file"), ("queue apply", "file", "give a file"),
+            ("completion", "shell", "give a shell"), ("rpc", "method", "give a method"),
+            ("show x", "id", "\"x\" is not a task id"),
+            ("pause x", "id", "\"x\" is not a task id (a whole number) or a state"),
             ("retry faild", "id", "or a state; did you mean failed?"),
-            ("watch failed", "id", "'failed' is not a task id"),
-            ("move x --first", "id", "'x' is not a task id"),
-            ("move 1 --before x", "--before", "'x' is not a task id"),
+            ("watch failed", "id", "\"failed\" is not a task id"),
+            ("move x --first", "id", "\"x\" is not a task id"),
+            ("move 1 --before x", "--before", "\"x\" is not a task id"),
             ("set 1 --limit x", "--limit", "bytes per second"), ("set 1 --priority x", "--priority", "one of low"),
-            ("--generate-completion-script bash", "--generate-completion-script", "see 'dlctl completion bash'"),
-            ("--generate-completion-script=zsh", "--generate-completion-script", "see 'dlctl completion zsh'"),
-            ("--generate-completion-script", "--generate-completion-script", "see 'dlctl completion SHELL'"),
-            ("completion x", "shell", "one of bash, zsh, fish"), ("lst", "command", "did you mean 'list'"),
-            ("ls", "command", "did you mean 'list'"), ("rm 1", "command", "did you mean 'remove'"),
-            ("delete 1", "command", "did you mean 'remove'"), ("start 1", "command", "did you mean 'resume'"),
-            ("stop 1", "command", "did you mean 'pause'"),
-            ("queue show b", "command", "there is no command 'queue show'; the tasks of a batch: 'dlctl list --batch"),
-            ("add --limit 0 http://h/a", "--limit", "'0' is not a rate in bytes per second"),
+            ("--generate-completion-script bash", "--generate-completion-script", "see \"dlctl completion bash\""),
+            ("--generate-completion-script=zsh", "--generate-completion-script", "see \"dlctl completion zsh\""),
+            ("--generate-completion-script", "--generate-completion-script", "see \"dlctl completion SHELL\""),
+            ("completion x", "shell", "one of bash, zsh, fish"), ("lst", "command", "did you mean \"list\""),
+            ("ls", "command", "did you mean \"list\""), ("rm 1", "command", "did you mean \"remove\""),
+            ("delete 1", "command", "did you mean \"remove\""), ("start 1", "command", "did you mean \"resume\""),
+            ("stop 1", "command", "did you mean \"pause\""),
+            (
+                "queue show b", "command",
+                "there is no command \"queue show\"; the tasks of a batch: \"dlctl list --batch"
+            ),
+            ("add --limit 0 http://h/a", "--limit", "\"0\" is not a rate in bytes per second"),
         ])
     func faults(words: String, field: String, right: String) {
         let failure = Self.failure(words)
         #expect(failure?.field == field, "\(failure?.message ?? "was accepted")")
         #expect(failure?.message.contains(right) == true, "\(failure?.message ?? "was accepted")")
         #expect(failure?.message.contains(field == "command" ? "command" : field) == true)
+        #expect(failure?.message.contains { $0 == "'" || $0 == "`" } == false, "quotes are double")
         #expect(failure?.code == "usage")
         #expect(failure?.status == .usage)
+    }
+
+    @Test(
+        "a sentence begins with a lower-case letter, and says what to give",
+        arguments: [
+            ("wait", "give ids, a state, --all or --batch NAME; see "), ("add", "give a URL, or --input FILE; see "),
+            ("pause", "select the tasks: "), ("move 1", "give the new position: --first, --last or --before ID; see "),
+            ("wait 1 --all", "give ids, or --all or --batch, not both; see "),
+        ])
+    func sentences(words: String, start: String) {
+        #expect(Self.failure(words)?.message.hasPrefix(start) == true, "\(Self.failure(words)?.message ?? "")")
     }
 
     @Test("what the parser takes is not called unknown", arguments: ["add -", "add -o a -- -x", "list --limit -1"])

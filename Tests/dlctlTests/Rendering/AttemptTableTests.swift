@@ -34,6 +34,18 @@ struct AttemptTableTests {
         #expect(narrow.allSatisfy { DisplayWidth.of($0) <= 40 }, "\(narrow)")
     }
 
+    @Test("the bytes of all attempts stand beside the progress only if an earlier attempt had some")
+    func allAttempts() {
+        func progress(_ history: [TaskAttempt]) -> String? {
+            var task = sampleTask(7, .active, done: 57 << 20, of: 60 << 20)
+            task.bytesFetched = 58 << 20
+            return lines(TaskDetail(task, history: history)).first { $0.contains("progress") }
+        }
+        #expect(progress([attempts[1]])?.hasSuffix("57.0 MiB of 60.0 MiB, 95%") == true)
+        #expect(progress(attempts)?.hasSuffix("95%") == true, "the first attempt had no bytes")
+        #expect(progress([attempts[1], attempts[1]])?.hasSuffix("95% (58.0 MiB over all attempts)") == true)
+    }
+
     @Test("why an attempt changed its connection stands below the table, within the width of the terminal")
     func note() {
         var history = attempts

@@ -24,6 +24,19 @@ import Testing
         #expect(Cause.phrase(TaskFailure(code: ErrorCode(rawValue: code), message: "m")) == phrase)
     }
 
+    @Test("a source that is gone is not called changed, and a missing login not a refusal")
+    func missing() {
+        let gone = TaskFailure(code: .sourceChanged, message: "there is no file /f to upload")
+        #expect(Cause.phrase(gone) == "source file is gone")
+        #expect(Cause.phrase(pausedFor: .sourceChanged, gone) == "the source file is gone")
+        #expect(Cause.phrase(pausedFor: .sourceChanged) == "the source file changed")
+        let lost = TaskFailure(code: .sourceLost, message: "m")
+        #expect(Cause.phrase(pausedFor: .sourceChanged, lost) == "the open source file was closed")
+        let login = TaskFailure(code: .http(401), message: "the server requires a user name and password (401)")
+        #expect(Cause.phrase(pausedFor: .auth, login) == "a login is needed")
+        #expect(Cause.phrase(pausedFor: .auth) == "the server refuses access")
+    }
+
     @Test(
         "a refused connection names the port",
         arguments: [

@@ -34,6 +34,11 @@ struct EventLineTests {
         #expect(
             words { ($0.type, $0.state, $0.reason) = (.paused, .paused, .urlExpired) }
                 == "12  paused     a b.iso: the URL has expired")
+        #expect(
+            words {
+                ($0.type, $0.state, $0.reason) = (.paused, .paused, .auth)
+                $0.error = TaskFailure(code: .permissionDenied, message: "sftp requires a user name and password")
+            } == "12  paused     a b.iso: a login is needed")
         #expect(words { ($0.type, $0.kind) = (.started, .upload) } == "12  started    ↑ a b.iso")
     }
 
