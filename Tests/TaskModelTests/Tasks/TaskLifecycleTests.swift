@@ -48,7 +48,7 @@ struct TaskLifecycleTests {
             switch event {
             case .pause: .becomes(.paused, .user)
             case .update: .stays
-            case .resume, .resumeNow: .becomes(.queued)
+            case .resume, .resumeNow, .retry: .becomes(.queued)
             case .cancel: .becomes(.cancelled)
             default: .refused
             }
@@ -59,7 +59,7 @@ struct TaskLifecycleTests {
             case .cancel: .stays
             default: .refused
             }
-        case .completed: .refused
+        case .completed: event == .retry ? .becomes(.queued) : .refused
         }
     }
 
