@@ -14,6 +14,7 @@ extension Context {
 
     /// Reports on standard error what was ignored in a file: with `--json`, one object per line.
     func report(_ notes: [FileNote]) {
+        if isQuiet { return }
         let errors = Output(STDERR_FILENO)
         for note in notes {
             if json {
@@ -29,6 +30,7 @@ extension Context {
 
     /// Reports on standard error what of new tasks is passed over, in the same way.
     func report(warnings: [String]) {
+        if isQuiet { return }
         let errors = Output(STDERR_FILENO)
         for message in warnings {
             if json {

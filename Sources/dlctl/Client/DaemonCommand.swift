@@ -14,7 +14,9 @@ protocol DaemonCommand: ParsableCommand {
 extension DaemonCommand {
     mutating func run() throws {
         let all = outer + [global]
-        let context = Context(try DaemonChoice(all), json: all.contains(where: \.json))
+        let context = Context(
+            try DaemonChoice(all), json: all.contains(where: \.json), isQuiet: all.contains(where: \.quiet),
+            isVerbose: all.contains(where: \.verbose))
         do {
             try perform(context)
         } catch let error as ClientError {

@@ -32,7 +32,7 @@ struct DryRun {
         if context.json { array.end() }
         context.output.flush()
         if !context.json {
-            Output.note("\(Describe.count(total, "task")) would be \(action.participle); nothing was changed")
+            context.note("\(Describe.count(total, "task")) would be \(action.participle); nothing was changed")
         }
         for id in unknown { context.report(.unknown(id)) }
         if !unknown.isEmpty { throw ExitStatus.failed }

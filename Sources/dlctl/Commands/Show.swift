@@ -17,7 +17,7 @@ struct Show: DaemonCommand {
               dlctl show 7 --json | jq .bytesDone
             """)
 
-    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"), completion: .taskIDs)
+    @Argument(help: ArgumentHelp("The ids of the tasks, or ranges such as 3-5.", valueName: "id"), completion: .taskIDs)
     var arguments: [TaskIDs]
 
     @OptionGroup var global: GlobalOptions
@@ -27,15 +27,15 @@ struct Show: DaemonCommand {
     func validate() throws { try arguments.validate() }
 
     func perform(_ context: Context) throws {
-        let ids = arguments.ids
         let client = try context.connect()
+        let ids = try arguments.known { client }
         var tasks: [TaskDetail] = []
         var unknown: [TaskID] = []
         for id in ids {
             if let task = try client.detailIfKnown(id) { tasks.append(task) } else { unknown.append(id) }
         }
         if context.json {
-            if ids.count > 1 {
+            if arguments.single == nil {
                 context.output.json(tasks)
             } else if let task = tasks.first {
                 context.output.json(task)

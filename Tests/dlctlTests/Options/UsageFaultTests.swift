@@ -53,7 +53,7 @@ import Testing
             ("wait 1 --timeout x", "--timeout", "a number of seconds such as 30 or 0.5"),
             ("wait 1 --timeout -1", "--timeout", "'-1' is not a number of seconds"), ("wait", "id", "is missing"),
             ("show x", "id", "'x' is not a task id"),
-            ("pause x", "id", "'x' is not a task id (a whole number) or a state"),
+            ("pause x", "id", "'x' is not a task id (a whole number), a range such as 3-5 or a state"),
             ("retry faild", "id", "or a state; did you mean failed?"),
             ("watch failed", "id", "'failed' is not a task id"),
             ("move x --first", "id", "'x' is not a task id"),
