@@ -95,6 +95,12 @@ public struct TaskChanges: Sendable, Equatable {
         set { set("proxy", \.details.proxy, newValue) }
     }
 
+    /// Whether the certificates of servers are not verified.
+    public var insecure: Change<Bool>? {
+        get { get("insecure", \.details.insecure) }
+        set { set("insecure", \.details.insecure, newValue) }
+    }
+
     private func get<Value>(_ name: String, _ path: FieldPath<Value>) -> Change<Value>? {
         guard let field = TaskField.named(name), fields.contains(field) else { return nil }
         return resetFields.contains(field) ? .takeBack : .set(values[keyPath: path])
@@ -155,8 +161,10 @@ public struct TaskChanges: Sendable, Equatable {
         }?.name
     }
 
-    /// Whether the changes alter the source of the file: its URL, its expected digest or its mirrors.
-    var isOfSource: Bool { url != nil || checksum != nil || mirrors?.value?.isEmpty == false }
+    /// Whether the changes alter the source of the file: its URL, its expected digest, its mirrors or the trust in it.
+    var isOfSource: Bool {
+        url != nil || checksum != nil || mirrors?.value?.isEmpty == false || insecure?.value == true
+    }
 
     /// Whether the changes alter what the server receives about the client, or the way to it: headers, user name,
     /// password or proxy.

@@ -61,6 +61,7 @@ struct Admission {
         var specification = asked
         let address = try Self.validate(specification)
         if let cookies = specification.cookies { try check(cookies: cookies) }
+        if specification.insecure { add(note: Self.insecurity) }
         let path: String
         switch specification.kind {
         case .download:
@@ -89,7 +90,13 @@ struct Admission {
         let bad = try TaskCookies.check(cookies)
         lastCookies = cookies
         guard !bad.isEmpty else { return }
-        let note = TaskCookies.note(ofBadLines: bad)
+        add(note: TaskCookies.note(ofBadLines: bad))
+    }
+
+    private static let insecurity =
+        "insecure: the certificates of servers are not verified, except of hosts for which the configuration has `trust`"
+
+    private mutating func add(note: String) {
         if !notes.contains(note), notes.count < Self.maximumNotes { notes.append(note) }
     }
 
@@ -150,6 +157,11 @@ struct Admission {
                 message: "cannot be changed for another user's task if its owner's header fields, cookies, password or "
                     + "permissions are used to transfer the file")
         }
+        if keepsSecrets || hasAccess, asked.insecure, !before.insecure {
+            throw FieldError(
+                field: "insecure", code: .permissionDenied,
+                message: "cannot be set for another user's task that sends its owner's header fields or password")
+        }
         if keepsSecrets || hasKey || hasAccess, asked.directory != before.directory {
             throw FieldError(
                 field: "directory", code: .permissionDenied,
@@ -184,7 +196,7 @@ struct Admission {
         let changes: [(String, Bool)] = [
             ("url", asked.url != before.url), ("user", asked.user != before.user),
             ("password", asked.password != before.password), ("headers", asked.headers != before.headers),
-            ("proxy", asked.proxy != before.proxy),
+            ("proxy", asked.proxy != before.proxy), ("insecure", asked.insecure && !before.insecure),
         ]
         guard let field = changes.first(where: \.1)?.0 else { return }
         let permission = UploadPermission(settings: settings, user: caller.identity)

@@ -104,6 +104,7 @@ struct RequestMaker {
         request.stallTimeout = specification.stallTimeout
         request.proxy = specification.proxy
         request.caCertificates = specification.caCertificates
+        request.trustsAnyServer = specification.insecure
         request.maximumBodySize = [specification.maxSize, settings.maximumSize].compactMap { $0 }.min()
         return request
     }

@@ -63,7 +63,7 @@ struct Show: DaemonCommand {
         let map = SegmentMap(width: min(Self.mapWidth, max(16, (width ?? 80) - 20)), style: style)
         var lines = lines(
             task, now: now, why: detail.waitingFor, warning: detail.history.last?.warning,
-            limits: detail.live.flatMap { limits($0.rateLimits) },
+            isInsecure: detail.insecure, limits: detail.live.flatMap { limits($0.rateLimits) },
             map: detail.transferredSegments.flatMap { segments in
                 task.bytesTotal.flatMap { map.line(segments, total: $0) }
             })
@@ -91,13 +91,14 @@ struct Show: DaemonCommand {
 
     /// Returns a title, then one line for each fact. Unknown facts are omitted.
     static func lines(
-        _ task: TaskStatus, now: Milliseconds, why: String? = nil, warning: String? = nil, limits: String? = nil,
-        map: String? = nil
+        _ task: TaskStatus, now: Milliseconds, why: String? = nil, warning: String? = nil,
+        isInsecure: Bool = false, limits: String? = nil, map: String? = nil
     ) -> [String] {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
             ("why", why),
             ("url", task.url),
+            ("insecure", isInsecure ? "the certificates of servers are NOT verified" : nil),
             (task.kind == .upload ? "source" : "path", task.path.map { $0 + location(task) }),
             ("progress", progress(task)),
             ("map", map),

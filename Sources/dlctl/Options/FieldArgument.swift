@@ -19,6 +19,7 @@ enum FieldArgument {
     case newRate(Option<ChangeArgument<RateArgument>?>)
     case newConnections(Option<ChangeArgument<ConnectionCount>?>)
     case newPriority(Option<TaskPriority?>)
+    case newFlag(Flag<Bool?>)
 
     /// Declares the option of a new task.
     init(of field: TaskField) {
@@ -54,6 +55,7 @@ enum FieldArgument {
         case .rate: self = .newRate(Option(name: name, help: help))
         case .connections: self = .newConnections(Option(name: name, help: help))
         case .priority: self = .newPriority(Option(name: name, help: help))
+        case .flag: self = .newFlag(Flag(name: name, inversion: .prefixedNo, help: help))
         default: self.init(field.syntax, name, help, Self.completion(of: field))
         }
     }
@@ -95,6 +97,7 @@ enum FieldArgument {
         case .newConnections:
             .newConnections(try container.decode(Option<ChangeArgument<ConnectionCount>?>.self, forKey: key))
         case .newPriority: .newPriority(try container.decode(Option<TaskPriority?>.self, forKey: key))
+        case .newFlag: .newFlag(try container.decode(Flag<Bool?>.self, forKey: key))
         }
     }
 
@@ -116,6 +119,7 @@ enum FieldArgument {
         case .newRate(let option): option
         case .newConnections(let option): option
         case .newPriority(let option): option
+        case .newFlag(let flag): flag
         }
     }
 
@@ -139,6 +143,7 @@ enum FieldArgument {
         case .newRate(let option): option.wrappedValue != nil
         case .newConnections(let option): option.wrappedValue != nil
         case .newPriority(let option): option.wrappedValue != nil
+        case .newFlag(let flag): flag.wrappedValue != nil
         }
     }
 
@@ -162,6 +167,7 @@ enum FieldArgument {
             case nil: false
             }
         case .newConnections(let option): option.wrappedValue?.change == .takeBack
+        case .newFlag(let flag): flag.wrappedValue == false
         default: false
         }
     }
@@ -206,6 +212,7 @@ enum FieldArgument {
             values[keyPath: path] = option.wrappedValue?.change.value
         case (.priority(let path), .newPriority(let option)):
             values[keyPath: path] = option.wrappedValue ?? .normal
+        case (.flag(let path), .newFlag(let flag)): values[keyPath: path] = flag.wrappedValue ?? false
         default: break
         }
     }

@@ -70,7 +70,7 @@ struct TaskChangesTests {
             (
                 #"{"metalink":true}"#, "metalink",
                 "cannot be changed after the task is added; only url, output, connections, limit, headers, priority, "
-                    + "startAt, directory, user, password, checksum, mirrors, proxy can"
+                    + "startAt, directory, user, password, checksum, mirrors, proxy, insecure can"
             ),
             (#"{"header":["A: b"]}"#, "header", "is not a field that can be changed; did you mean headers?"),
             (#"{"zzzzzzzz":1}"#, "zzzzzzzz", "is not a field that can be changed"),

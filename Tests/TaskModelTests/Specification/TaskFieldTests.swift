@@ -7,7 +7,7 @@ import Testing
 struct TaskFieldTests {
     private static let changeable = [
         "url", "output", "connections", "limit", "headers", "priority", "startAt", "directory", "user", "password",
-        "checksum", "mirrors", "proxy",
+        "checksum", "mirrors", "proxy", "insecure",
     ]
 
     @Test("each name is that of one field, each stored value has a field, and a set has room for all")
