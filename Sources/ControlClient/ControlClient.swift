@@ -19,6 +19,9 @@ public final class ControlClient {
     public var answerTimeout: Double = 60
     /// The latest time until which any call waits, in addition to its own time-out.
     public var deadline = Deadline.never
+    /// Receives a line about each call when its response arrives: the method, the time, and the error if there is one.
+    /// Parameters and results are left out, since they may be secret.
+    public var trace: ((String) -> Void)?
 
     private let channel: LineChannel
     private var lastID: Int64 = 0
@@ -82,6 +85,8 @@ public final class ControlClient {
     struct PendingCall {
         fileprivate let id: Int64
         fileprivate let isUnlimited: Bool
+        fileprivate let method: String
+        fileprivate let began = ContinuousClock.now
     }
 
     /// Sends a call without waiting for its response, so that the daemon already has the next call when it completes
@@ -91,7 +96,8 @@ public final class ControlClient {
         _ method: MethodName, _ parameters: some Encodable & Sendable, unlimited: Bool = false
     ) throws(ClientError) -> PendingCall {
         lastID += 1
-        return try send(OutgoingRequest(id: lastID, method: method, parameters: parameters), unlimited: unlimited)
+        return try send(
+            OutgoingRequest(id: lastID, method: method, parameters: parameters), method.rawValue, unlimited: unlimited)
     }
 
     /// Calls a method by its name, with untyped parameters and an untyped result.
@@ -101,7 +107,7 @@ public final class ControlClient {
     ///   - parameters: an object or an array (JSON-RPC 2.0, section 4.2), or `nil` for none.
     public func call(method: String, parameters: RPCValue?) throws(ClientError) -> RPCValue {
         lastID += 1
-        return try answer(to: send(RawRequest(id: lastID, method: method, params: parameters), unlimited: true))
+        return try answer(to: send(RawRequest(id: lastID, method: method, params: parameters), method, unlimited: true))
     }
 
     private struct RawRequest: Encodable, Sendable {
@@ -111,7 +117,9 @@ public final class ControlClient {
         let params: RPCValue?
     }
 
-    private func send(_ request: some Encodable, unlimited: Bool) throws(ClientError) -> PendingCall {
+    private func send(
+        _ request: some Encodable, _ method: String, unlimited: Bool
+    ) throws(ClientError) -> PendingCall {
         let line: [UInt8]
         do {
             line = Array(try encoder.encode(request))
@@ -120,7 +128,7 @@ public final class ControlClient {
         }
         guard line.count <= MessageLimits.lineLength else { throw .callTooLong(bytes: line.count) }
         try channel.send(line, until: limit)
-        return PendingCall(id: lastID, isUnlimited: unlimited)
+        return PendingCall(id: lastID, isUnlimited: unlimited, method: method)
     }
 
     func send(descriptors: [Int32]) throws(ClientError) {
@@ -164,9 +172,14 @@ public final class ControlClient {
             case .event(let event): pendingEvents.append(event)
             case .unknown: continue
             case .answer(.number(call.id), let outcome), .answer(.null, let outcome):
+                let time = Int(call.began.duration(to: .now) / .milliseconds(1))
                 switch outcome {
-                case .success(let value): return value
-                case .failure(let error): throw .rpc(error)
+                case .success(let value):
+                    trace?("\(call.method): answered in \(time) ms")
+                    return value
+                case .failure(let error):
+                    trace?("\(call.method): refused in \(time) ms: \(error.message)")
+                    throw .rpc(error)
                 }
             // A late response to an earlier call that was abandoned.
             case .answer: continue

@@ -9,12 +9,17 @@ public import TaskModel
 public final class DaemonConnector: Sendable {
     private let explicit: String?
     private let instance: InstanceName?
+    private let trace: (@Sendable (String) -> Void)?
     private let chosen = Mutex<String?>(nil)
 
     /// - Parameters:
     ///   - socket: the path of the socket; `nil` to choose it as ``SocketPath`` does.
     ///   - instance: the instance of the daemon to choose.
-    public init(socket: String? = nil, instance: InstanceName? = nil) {
+    ///   - trace: receives a line about each connection and each call.
+    public init(
+        socket: String? = nil, instance: InstanceName? = nil, trace: (@Sendable (String) -> Void)? = nil
+    ) {
+        self.trace = trace
         explicit = socket
         self.instance = instance
     }
@@ -23,8 +28,14 @@ public final class DaemonConnector: Sendable {
     ///
     /// - Throws: the errors of ``ControlClient/init(path:)``.
     public func connect() throws(ClientError) -> ControlClient {
-        if let path = chosen.withLock({ $0 }) { return try ControlClient(path: path) }
-        let client = try ControlClient(explicit: explicit, instance: instance)
+        let client =
+            if let path = chosen.withLock({ $0 }) {
+                try ControlClient(path: path)
+            } else {
+                try ControlClient(explicit: explicit, instance: instance)
+            }
+        client.trace = trace
+        trace?("connected to \(client.path)")
         chosen.withLock { chosen in if chosen == nil { chosen = client.path } }
         return client
     }

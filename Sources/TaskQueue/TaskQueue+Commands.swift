@@ -52,12 +52,14 @@ extension TaskQueue {
     }
 
     /// Applies an event to every task that matches, like ``apply(_:to:by:)``. Tasks in a state that does not allow the
-    /// event are skipped.
+    /// event are skipped, and so are completed ones by `retry`, unless the filter names their state.
     package func apply(
         _ event: TaskLifecycle.Event, toTasksMatching filter: TaskFilter, by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         let width = TaskPauses.width(of: filter)
+        var filter = filter
+        if event == .retry, filter.states == nil { filter.states = TaskState.allCases.filter { $0 != .completed } }
         try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
             var part = try await apply(event, toPart: ids, by: caller, width: width)
             part.refused = []

@@ -17,6 +17,7 @@ extension TaskQueue {
         else { return nil }
         let run = await onSharedThreads { await scheduler.liveRun(of: id) }
         var detail = TaskDetail(status)
+        detail.insecure = record.specification.insecure
         // The attempts of a run are stored before it ends.
         detail.history = try stored { () throws(StoreError) in try store.attempts(of: id) }
         if var run, status.state == .active {

@@ -46,6 +46,31 @@ struct HostTrustTests {
         #expect(try await daemon.settled(try await daemon.add(url)).error?.code == .tls)
     }
 
+    @Test("--insecure accepts any certificate, says so, and is undone; the trust of a host counts nevertheless")
+    func insecure() async throws {
+        let made = try await TestCertificates.shared
+        let nginx = try await Nginx(tls: .init(certificate: made.server))
+        try nginx.publish(Resource(size: 1_000), as: "f")
+        let daemon = try await DaemonProcess.started(quickRetries + "hosts: {localhost: {trust: default}}\n")
+        let url = nginx.url("/f")
+        let added = try await daemon.dlctl("add", "--wait", "--insecure", url)
+        #expect(added.succeeded && added.error.contains("warning: insecure: the certificates"), "\(added)")
+        let shown = try await daemon.dlctl("show", "1")
+        #expect(shown.output.contains("the certificates of servers are NOT verified"), "\(shown)")
+        #expect(daemon.log.contains("insecure: the certificates"))
+        // A connection that was accepted without a check serves no other task.
+        let checked = try await daemon.add(url)
+        #expect(try await daemon.settled(checked).error?.code == .tls)
+        #expect(try await daemon.dlctl("set", "\(checked)", "--insecure").succeeded)
+        #expect(try await daemon.dlctl("wait", "\(checked)").succeeded)
+        let paused = try await daemon.add("--paused", "--insecure", url)
+        #expect(try await daemon.dlctl("set", "\(paused)", "--no-insecure").succeeded)
+        #expect(try await daemon.dlctl("resume", "\(paused)").succeeded)
+        #expect(try await daemon.settled(paused).error?.code == .tls)
+        let trusted = try await daemon.add("--insecure", nginx.url("/f", host: "localhost"))
+        #expect(try await daemon.settled(trusted).error?.code == .tls)
+    }
+
     @Test("both count for FTPS too")
     func ftps() async throws {
         let made = try await TestCertificates.shared

@@ -72,7 +72,7 @@ struct MistakeTests {
         Mistake("resume 2", 1, "task 2 is completed", "only a paused or waiting task can be resumed"),
         Mistake("pause 2", 1, "task 2 is completed"),
         Mistake("cancel 2", 1, "task 2 is completed"),
-        Mistake("retry 1", 1, "task 1 is paused", "only a failed or cancelled task can be retried"),
+        Mistake("retry 1", 1, "task 1 is paused", "only a task that has ended or needs you can be retried"),
         Mistake("move 2 --first", 1, "task 2 is completed", "only a task that has not ended"),
         Mistake("move 1 --before 1", 64, "--before: a task cannot be moved before itself"),
         Mistake("add --user a:b http://h/x", 64, "--user: must not contain a colon", "--password-file FILE"),

@@ -68,6 +68,30 @@ struct SelectionTests {
         #expect(try daemon.tasks().map(\.state) == [.paused, .paused])
     }
 
+    @Test("a range of ids selects the tasks that there are, and is an error if there are none")
+    func ranges() async throws {
+        let daemon = try await daemon()
+        let cancelled = try await daemon.dlctl("cancel", "2-900")
+        #expect(cancelled.succeeded && cancelled.output == "1 task cancelled\n", "\(cancelled)")
+        let none = try await daemon.dlctl("show", "1", "5-9")
+        #expect(none.status == .exited(1) && none.error.contains("no task has an id from 5 to 9"), "\(none)")
+        let shown = try await daemon.dlctl("show", "1-2", "--json")
+        let tasks = try JSONDecoder().decode([TaskStatus].self, from: Data(shown.output.utf8))
+        #expect(tasks.map(\.id.rawValue) == [1, 2])
+    }
+
+    @Test("--quiet leaves sentences out, and --verbose tells the calls without their contents")
+    func quiet() async throws {
+        let daemon = try await daemon()
+        let quiet = try await daemon.dlctl("-q", "resume", "1", "--now")
+        #expect(quiet.succeeded && quiet.output.isEmpty && quiet.error.isEmpty, "\(quiet)")
+        let refused = try await daemon.dlctl("show", "9", "--quiet")
+        #expect(refused.status == .exited(1) && refused.error.contains("no task has the id 9"))
+        let verbose = try await daemon.dlctl("add", "-v", "--paused", "--header", "X: secret", "http://127.0.0.1:1/c")
+        #expect(verbose.output == "3\n" && verbose.error.contains("dlctl: task.add: answered in "), "\(verbose)")
+        #expect(!verbose.error.contains("secret"))
+    }
+
     @Test("root without a terminal acts on its own tasks alone, unless --yes says otherwise", .enabled(if: isRoot))
     func others() async throws {
         let daemon = try await daemon("control: {mode: 0666}\n")

@@ -1,4 +1,5 @@
 import ControlProtocol
+import FoundationEssentials
 import TaskModel
 import TestSupport
 import Testing
@@ -23,6 +24,24 @@ struct UploadTests {
         #expect(task.bytesDone == size)
         #expect(resource.difference(fromFileAt: source) == nil)
         #expect(daemon.isRunning)
+    }
+
+    @Test("standard input and the files beneath a directory are uploaded")
+    func inputAndTree() async throws {
+        let nginx = try await Nginx([.dav("/dav/")])
+        let daemon = try await DaemonProcess.started()
+        let input = try await daemon.dlctl(["upload", "--wait", "-", nginx.url("/dav/in")], input: "from a pipe")
+        #expect(input.succeeded, "\(input)")
+        _ = try daemon.directory.makeDirectory("tree/deep er")
+        _ = try daemon.directory.write("one", to: "tree/a")
+        _ = try daemon.directory.write("two", to: "tree/deep er/b c")
+        let tree = try await daemon.dlctl(
+            "upload", "-r", "--wait", daemon.directory.file("tree"), nginx.url("/dav/up/"))
+        #expect(tree.succeeded && tree.lines == ["2", "3"], "\(tree)")
+        for (path, text) in [("in", "from a pipe"), ("up/a", "one"), ("up/deep er/b c", "two")] {
+            let data = try Data(contentsOf: URL(filePath: "\(nginx.uploads)/\(path)"))
+            #expect(String(decoding: data, as: UTF8.self) == text)
+        }
     }
 
     @Test("a POST carries the file, its type and its length")

@@ -65,7 +65,10 @@ class Wishes:
         if lot.random() < 0.12 and kind == "http":
             task["proxy"] = farm[lot.choice(["socks", "proxy"])].proxy
         if task["url"].startswith("https") and lot.random() < 0.2:
-            task["caCertificates"] = farm.certificate
+            if lot.random() < 0.5:
+                task["caCertificates"] = farm.certificate
+            else:
+                task["insecure"] = True
         if lot.random() < 0.06:
             self._same_name(task, entry)
         self._options(task)
@@ -243,7 +246,7 @@ WORDS = {
     "proxy": "proxy", "caCertificates": "cacert", "priority": "priority", "maxSize": "max-size",
     "connectTimeout": "connect-timeout", "stallTimeout": "stall-timeout",
     "startAt": "start-at", "afterTask": "after-task", "onConflict": "on-conflict", "nameFrom": "name-from",
-    "noMtime": "no-mtime",
+    "noMtime": "no-mtime", "insecure": "insecure",
     "shared": "shared", "batch": "batch", "key": "key", "paused": "paused", "metalink": "metalink",
     "method": "method", "contentType": "content-type", "form": "form", "fileField": "file-field", "file": "file",
     "url": "url",

@@ -75,7 +75,8 @@ class Scenarios(Faults):
         return self.box.out("dlctl", *words, user=user, **options)
 
     def add(self, path: str, *words: str, user: str = "anna") -> int:
-        return int(self.dlctl("add", *words, f"http://{SERVER}{path}", user=user))
+        # With --wait the path of the file follows the id.
+        return int(self.dlctl("add", *words, f"http://{SERVER}{path}", user=user).split("\n")[0])
 
     def task(self, number: int, user: str = "anna", *words: str) -> dict:
         return json.loads(self.dlctl(*words, "show", "--json", str(number), user=user))

@@ -61,6 +61,62 @@ struct TaskQueueCommandsTests {
         checkResumed(try await fixture.completed(id), fixture, server)
     }
 
+    /// Retries a completed task and waits for its second completion.
+    private func retried(_ id: TaskID, _ fixture: QueueFixture) async throws -> TaskStatus {
+        let fetched = try await fixture.completed(id).bytesFetched
+        #expect(try await fixture.queue.apply(.retry, to: [id], by: QueueFixture.me).changed == 1)
+        try await eventually(that: "the task completes again") {
+            let status = try await fixture.status(id)
+            return status.state == .completed && status.bytesFetched > fetched
+        }
+        return try await fixture.status(id)
+    }
+
+    @Test(
+        "retry of a completed download replaces its file by a whole new one, whatever the policy",
+        arguments: [ConflictPolicy.rename, .overwrite, .skip, .fail])
+    func retryCompleted(policy: ConflictPolicy) async throws {
+        let (old, new) = (Resource(size: 1_000), Resource(size: 2_000))
+        let server = try ScriptedServer(["/a": [.serve(old), .serve(new)]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a")) {
+            $0.onConflict = policy
+            $0.output = "a"
+        }
+        let status = try await retried(id, fixture)
+        #expect(fixture.files == ["a"] && new.difference(fromFileAt: fixture.downloads + "/a") == nil)
+        #expect(status.bytesDone == 2_000 && status.bytesFetched == 3_000)
+    }
+
+    @Test("a file that has taken the place of the downloaded one stays when the task is retried")
+    func retryKeepsForeign() async throws {
+        let (old, new, foreign) = (Resource(size: 1_000), Resource(size: 2_000), Resource(size: 3_000))
+        let server = try ScriptedServer(["/a": [.serve(old), .serve(new)]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        _ = try await fixture.completed(id)
+        #expect(unlink(fixture.downloads + "/a") == 0)
+        try foreign.write(to: fixture.downloads + "/a")
+        _ = try await retried(id, fixture)
+        #expect(fixture.files == ["a", "a (1)"])
+        #expect(foreign.difference(fromFileAt: fixture.downloads + "/a") == nil)
+    }
+
+    @Test("a filter without states passes over completed tasks, and a URL with secrets has to be given again")
+    func retryByFilter() async throws {
+        let server = try ScriptedServer(["/a?token=secret": [.serve(Resource(size: 10))]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a?token=secret"))
+        _ = try await fixture.completed(id)
+        let queue = fixture.queue
+        #expect(try await queue.apply(.retry, toTasksMatching: TaskFilter(), by: QueueFixture.me).changed == 0)
+        let named = TaskFilter(states: [.completed])
+        #expect(try await queue.apply(.retry, toTasksMatching: named, by: QueueFixture.me).changed == 1)
+        let status = try await fixture.status(id)
+        #expect(status.state == .paused && status.reason == .urlExpired)
+        #expect(server.requests(for: "/a?token=secret").count == 1)
+    }
+
     @Test("remove takes the task and its part away, even while it runs")
     func removeRunning() async throws {
         let server = try server()

@@ -78,7 +78,7 @@ public struct DLDTask: Sendable, Identifiable {
     public func resume() async throws { try await act(.taskResume) }
     /// Cancels the task. A download keeps its part, so that ``retry()`` continues there.
     public func cancel() async throws { try await act(.taskCancel) }
-    /// Queues a failed or cancelled task again.
+    /// Queues a task again that has ended or needs a person, such as a failed one. A completed one is fetched again.
     public func retry() async throws { try await act(.taskRetry) }
     /// Removes the record, and the part of a download that is not complete.
     public func remove() async throws { try await act(.taskRemove) }

@@ -51,7 +51,8 @@ extension MethodName {
             change("Ends tasks and keeps their bytes for a retry", example: ["filter": ["batch": "nightly"]])
         case .taskRetry:
             change(
-                "Makes failed and cancelled tasks ready again", example: ["filter": ["states": ["failed"]]])
+                "Makes tasks ready again that have ended or need a person; a filter without states passes over completed ones",
+                example: ["filter": ["states": ["failed"]]])
         case .taskRemove:
             change(
                 "Removes tasks and the bytes of unfinished ones", example: ["ids": [17], "deleteFile": true])

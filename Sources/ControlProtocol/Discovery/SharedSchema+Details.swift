@@ -7,6 +7,7 @@ extension SharedSchema {
             "history", .array(of: .shared(.attempt), most: TaskAttempt.limit), "the last attempts, the oldest first"),
         ParameterField("live", JSONSchema.shared(.live).orNull, "the transfer of a running task"),
         ParameterField("waitingFor", JSONSchema.text.orNull, "why it does not run, and what happens next"),
+        ParameterField("insecure", .boolean, "whether the certificates of servers are not verified"),
     ]
 
     private static let step = JSONSchema.count.orNull

@@ -70,6 +70,7 @@ enum SharedSchema: String, CaseIterable {
         "referer": "the Referer header",
         "proxy": "the URL of the proxy",
         "caCertificates": "certificates to trust instead of the system's, in PEM",
+        "insecure": "whether the certificates of servers are not verified, except of hosts with configured trust",
         "priority": "a ready task with a higher priority starts first; normal is the default",
         "now": "short for the priority now",
         "limit": "the maximum rate in bytes per second",

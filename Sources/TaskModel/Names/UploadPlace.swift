@@ -28,6 +28,11 @@ public enum UploadPlace: Sendable, Equatable {
         url + percentEncoded(FileName.last(of: path))
     }
 
+    /// Returns the URL of a file beneath a URL that ends in a slash, with the directories of its relative path.
+    public static func url(ofRelative path: String, beneath url: String) -> String {
+        url + path.split(separator: "/").map { percentEncoded(String($0)) }.joined(separator: "/")
+    }
+
     /// Percent-encodes every byte except those of unreserved characters (RFC 3986, section 2.3).
     private static func percentEncoded(_ name: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)

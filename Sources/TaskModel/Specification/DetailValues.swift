@@ -48,6 +48,8 @@ public struct DetailValues: Sendable, Equatable {
     public var proxy: String?
     /// PEM text with the CA certificates to trust instead of the system's.
     public var caCertificates: String?
+    /// Whether the certificates of servers are not verified, except of hosts for which the configuration has `trust`.
+    public var insecure: Bool = false
     /// The maximum size in bytes. A larger response body fails with `too-large`.
     public var maxSize: Int64?
     /// The time-out for connecting, in milliseconds. By default the configuration's applies.

@@ -105,6 +105,11 @@ public struct TaskChanges: Sendable, Equatable {
         get { get("afterTask", \.details.afterTask) }
         set { set("afterTask", \.details.afterTask, newValue) }
     }
+    /// Whether the certificates of servers are not verified.
+    public var insecure: Change<Bool>? {
+        get { get("insecure", \.details.insecure) }
+        set { set("insecure", \.details.insecure, newValue) }
+    }
 
     private func get<Value>(_ name: String, _ path: FieldPath<Value>) -> Change<Value>? {
         guard let field = TaskField.named(name), fields.contains(field) else { return nil }
@@ -166,8 +171,10 @@ public struct TaskChanges: Sendable, Equatable {
         }?.name
     }
 
-    /// Whether the changes alter the source of the file: its URL, its expected digest or its mirrors.
-    var isOfSource: Bool { url != nil || isOfDigest || mirrors?.value?.isEmpty == false }
+    /// Whether the changes alter the source of the file: its URL, its expected digest, its mirrors or the trust in it.
+    var isOfSource: Bool {
+        url != nil || isOfDigest || mirrors?.value?.isEmpty == false || insecure?.value == true
+    }
 
     /// Whether the changes alter the expected digest or the URL of a list with it.
     public var isOfDigest: Bool { changesAny(of: ["checksum", "checksumURL"]) }

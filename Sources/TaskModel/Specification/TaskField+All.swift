@@ -6,14 +6,14 @@ extension TaskField {
     /// The changeable fields in the order in which messages name them; a field that is absent here comes last.
     static let changeOrder = [
         "url", "output", "connections", "limit", "headers", "priority", "startAt", "directory", "user", "password",
-        "checksum", "mirrors", "proxy",
+        "checksum", "mirrors", "proxy", "insecure",
     ]
 
     /// The changeable fields in the order in which the help of `dlctl set` lists them; a field that is absent here
     /// comes last.
     static let changeHelpOrder = [
         "url", "mirrors", "checksum", "priority", "limit", "connections", "headers", "user", "password", "proxy",
-        "startAt", "output", "directory",
+        "insecure", "startAt", "output", "directory",
     ]
 
     private static let ofDownloads: [TaskField] = [
@@ -228,6 +228,14 @@ extension TaskField {
                 value: "file"),
             change: Option("A PEM file of certificates to trust, as for dlctl add; none removes them.", value: "file"),
             check: .certificates),
+        TaskField(
+            "insecure", .flag(\.details.insecure), key: .ofAll,
+            option: Option(
+                """
+                Do not verify the certificates of servers: whoever is on the way can read and replace the file. Hosts \
+                for which the configuration has trust are still verified.
+                """),
+            change: Option("Do not verify the certificates of servers, or verify them again.")),
         TaskField(
             "priority", .priority(\.task.priority), key: .ofAll,
             option: Option("The priority; a ready task with a higher one starts first."),

@@ -11,6 +11,8 @@ public struct TaskDetail: Sendable, Equatable {
     /// The reason why the task does not run or does not proceed, and what happens next; `nil` where it waits for
     /// nothing.
     public var waitingFor: String?
+    /// Whether the certificates of servers are not verified.
+    public var insecure = false
 
     public init(
         _ status: TaskStatus, history: [TaskAttempt] = [], live: LiveTransfer? = nil, waitingFor: String? = nil
@@ -24,7 +26,7 @@ public struct TaskDetail: Sendable, Equatable {
 
 extension TaskDetail: Codable {
     private enum CodingKeys: String, CodingKey {
-        case history, live, waitingFor
+        case history, live, waitingFor, insecure
     }
 
     /// Decodes the answer of a daemon. One that is older than this program sends the status alone.
@@ -34,6 +36,7 @@ extension TaskDetail: Codable {
         history = try container.decodeIfPresent([TaskAttempt].self, forKey: .history) ?? []
         live = try container.decodeIfPresent(LiveTransfer.self, forKey: .live)
         waitingFor = try container.decodeIfPresent(String.self, forKey: .waitingFor)
+        insecure = try container.decodeIfPresent(Bool.self, forKey: .insecure) ?? false
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -42,6 +45,7 @@ extension TaskDetail: Codable {
         try container.encode(history, forKey: .history)
         try container.encode(live, forKey: .live)
         try container.encode(waitingFor, forKey: .waitingFor)
+        try container.encode(insecure, forKey: .insecure)
     }
 }
 

@@ -22,7 +22,7 @@ public struct TaskEvent: Sendable, Equatable {
         case failed
         /// A user cancelled the task.
         case cancelled
-        /// A user queued the failed or cancelled task again.
+        /// A user queued the task again.
         case retried
         /// The record of the task was deleted, by a user or because it was old.
         case removed

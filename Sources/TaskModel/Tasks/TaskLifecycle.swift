@@ -95,7 +95,8 @@ public struct TaskLifecycle: Sendable, Equatable {
         case (.resume, .queued), (.resume, .active), (.resumeNow, .queued), (.resumeNow, .active): return false
         case (.cancel, .queued), (.cancel, .waiting), (.cancel, .paused), (.cancel, .active): set(.cancelled)
         case (.cancel, .cancelled): return false
-        case (.retry, .failed), (.retry, .cancelled): set(.queued)
+        case (.retry, .failed), (.retry, .cancelled), (.retry, .completed): set(.queued)
+        case (.retry, .paused) where reason?.needsPerson == true: set(.queued)
         case (.retry, .queued), (.retry, .active): return false
         case (.update, .queued), (.update, .waiting), (.update, .paused), (.update, .active), (.update, .failed):
             return false
@@ -120,8 +121,8 @@ public struct IllegalTransition: Error, Sendable, Equatable, CustomStringConvert
         switch event {
         case .pause: "is \(state.rawValue); only a task that has not ended can be paused"
         case .resume, .resumeNow: "is \(state.rawValue); only a paused or waiting task can be resumed (see retry)"
-        case .cancel: "is \(state.rawValue); only a task that has not ended can be cancelled"
-        case .retry: "is \(state.rawValue); only a failed or cancelled task can be retried"
+        case .cancel: "is \(state.rawValue); only a task that has not ended can be cancelled (see remove)"
+        case .retry: "is \(state.rawValue); only a task that has ended or needs you can be retried (see resume)"
         case .update where state == .cancelled:
             "is cancelled; it can be changed only after a retry"
         case .update: "is \(state.rawValue); it can no longer be changed"

@@ -24,6 +24,8 @@ public struct TaskRecord: Sendable, Equatable {
     public var verified: Bool = false
     /// The file's digest from a list of digests or from a Metalink, once known.
     public var foundChecksum: String?
+    /// How often the task was retried after its completion.
+    public var round: Int = 0
 
     public init(
         id: TaskID, specification: TaskSpecification, owner: UInt32, lifecycle: TaskLifecycle, createdAt: Milliseconds

@@ -93,7 +93,11 @@ public struct TaskStatus: Sendable, Equatable {
         startedAt = record.startedAt
         finishedAt = record.finishedAt
         error = record.error
-        checksum = record.specification.checksum ?? record.foundChecksum
+        let checksum = record.specification.checksum
+        // Digits alone become ALGORITHM:HEX.
+        self.checksum =
+            checksum.map { $0.contains(":") ? $0 : (try? Checksum(parsing: $0))?.description ?? $0 }
+            ?? record.foundChecksum
         checksumURL = record.specification.checksumURL
         verified = record.verified
         afterTask = record.specification.afterTask

@@ -1,4 +1,5 @@
-/// The digest that a downloaded file must have. The text form is `ALGORITHM:HEX`.
+/// The digest that a downloaded file must have. The text form is `ALGORITHM:HEX`, or the digits alone, whose number
+/// tells the algorithm.
 public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     public enum Algorithm: String, Sendable, CaseIterable {
         case md5
@@ -30,17 +31,19 @@ public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     /// Lower-case hexadecimal, two digits a byte.
     public let hex: String
 
-    /// Parses `ALGORITHM:HEX`.
+    /// Parses `ALGORITHM:HEX` or `HEX`.
     ///
     /// - Throws: ``FieldError`` for the field `checksum`.
     public init(parsing text: String) throws(FieldError) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let algorithm = Algorithm(loosely: parts[0]) else {
+        let bare = parts.count == 1 ? Algorithm.allCases.first { $0.byteCount * 2 == text.utf8.count } : nil
+        guard let algorithm = bare ?? (parts.count == 2 ? Algorithm(loosely: parts[0]) : nil) else {
             throw FieldError(
                 field: "checksum",
-                message: "write ALGORITHM:HEX with one of sha-256, sha-512, sha-1, md5")
+                message: "write ALGORITHM:HEX with one of sha-256, sha-512, sha-1, md5, "
+                    + "or 64, 128, 40 or 32 hexadecimal digits alone")
         }
-        let hex = parts[1].lowercased()
+        let hex = parts[parts.count - 1].lowercased()
         guard hex.utf8.count == algorithm.byteCount * 2, hex.allSatisfy(\.isHexDigit), hex.utf8.count == hex.count
         else {
             throw FieldError(

@@ -61,6 +61,7 @@ struct Admission {
         var specification = asked
         let address = try Self.validate(specification)
         if let cookies = specification.cookies { try check(cookies: cookies) }
+        if specification.insecure { add(note: Self.insecurity) }
         let path: String
         switch specification.kind {
         case .download:
@@ -88,9 +89,15 @@ struct Admission {
         guard cookies != lastCookies else { return }
         let bad = try TaskCookies.check(cookies)
         lastCookies = cookies
-        for note in TaskCookies.notes(ofBadLines: bad) where !notes.contains(note) && notes.count < Self.maximumNotes {
-            notes.append(note)
-        }
+        for note in TaskCookies.notes(ofBadLines: bad) { add(note: note) }
+    }
+
+    private static let insecurity =
+        "insecure: the certificates of servers are not verified, except of hosts for which the configuration has "
+        + "\"trust\""
+
+    private mutating func add(note: String) {
+        if !notes.contains(note), notes.count < Self.maximumNotes { notes.append(note) }
     }
 
     private mutating func hostKey(of address: TaskAddress) -> String {
@@ -156,6 +163,11 @@ struct Admission {
                 message: "cannot be changed for another user's task if its owner's header fields, cookies, password or "
                     + "permissions are used to transfer the file")
         }
+        if keepsSecrets || hasAccess, asked.insecure, !before.insecure {
+            throw FieldError(
+                field: "insecure", code: .permissionDenied,
+                message: "cannot be set for another user's task that sends its owner's header fields or password")
+        }
         func check(_ address: TaskAddress, field: String, goesTo known: Set<String>) throws(FieldError) {
             let carries = keepsSecrets || (hasKey && address.scheme == "sftp")
             guard carries, !known.contains(address.hostKey) else { return }
@@ -186,6 +198,7 @@ struct Admission {
             ("password", asked.password != before.password), ("headers", asked.headers != before.headers),
             ("proxy", asked.proxy != before.proxy), ("cookies", asked.cookies != before.cookies),
             ("netrc", asked.netrc != before.netrc), ("caCertificates", asked.caCertificates != before.caCertificates),
+            ("insecure", asked.insecure && !before.insecure),
         ]
         guard let field = changes.first(where: \.1)?.0 else { return }
         let permission = UploadPermission(settings: settings, user: caller.identity)

@@ -22,7 +22,7 @@ package enum TaskLogKind: String, Sendable, CaseIterable {
     case resumed = "task-resumed"
     /// A user cancelled tasks.
     case cancelled = "task-cancelled"
-    /// A user queued failed or cancelled tasks again.
+    /// A user queued tasks again.
     case retried = "task-retried"
     /// The records of tasks were deleted.
     case removed = "task-removed"

@@ -68,6 +68,7 @@ struct PartEvaluator {
     private func createdAt(_ id: TaskID, _ owner: String) -> Milliseconds? {
         let start = "\(identity)-\(id)-"
         guard owner.utf8.starts(with: start.utf8) else { return nil }
-        return Milliseconds(String(decoding: owner.utf8.dropFirst(start.utf8.count), as: UTF8.self), radix: 36)
+        let time = owner.utf8.dropFirst(start.utf8.count).prefix { $0 != UInt8(ascii: ".") }
+        return Milliseconds(String(decoding: time, as: UTF8.self), radix: 36)
     }
 }

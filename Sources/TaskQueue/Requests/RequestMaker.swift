@@ -104,6 +104,7 @@ struct RequestMaker {
         request.stallTimeout = specification.stallTimeout
         request.proxy = specification.proxy
         request.caCertificates = specification.caCertificates
+        request.trustsAnyServer = specification.insecure
         request.maximumBodySize = [specification.maxSize, settings.maximumSize].compactMap { $0 }.min()
         return request
     }
@@ -134,7 +135,8 @@ struct RequestMaker {
         let isVerified =
             specification.checksum != nil || specification.checksumURL != nil || specification.pieceHashes != nil
             || work.hasPieceHashes
-        let policy = settings.conflictPolicy(of: specification)
+        let earlier = Self.earlierFile(record, in: directory, identity: identity)
+        let policy = earlier == nil ? settings.conflictPolicy(of: specification) : .overwrite
 
         // Checks for a file that an earlier daemon process finished but could not record.
         let likely = record.path.map(FileName.last)
@@ -179,6 +181,7 @@ struct RequestMaker {
         }
         var naming = DownloadNaming(specification: specification, settings: settings)
         naming.described = described
+        naming.earlier = earlier
         let isOwnPlace = DownloadPlace.isOwn(specification.directory)
         naming.user = isOwnPlace || settings.isTrusted(record.owner) ? nil : record.owner
         naming.holdsOwnDirectories = settings.layout == .perUser && directory.path == settings.downloadDirectory
@@ -284,11 +287,28 @@ struct RequestMaker {
         return TransferError(code, problem.description, systemError: problem.systemError)
     }
 
-    /// Returns the mark that identifies a task on its part file. It is unique across all databases: even a task that
-    /// got the same number after an older copy of the database was restored has a different one.
-    static func owner(of record: TaskRecord, identity: String) -> String {
-        "\(identity)-\(record.id)-\(String(record.createdAt, radix: 36))"
+    /// Returns the file that the task fetched before it was retried, if it is still there.
+    private static func earlierFile(_ record: TaskRecord, in directory: Directory, identity: String) -> EarlierFile? {
+        guard record.round > 0, let name = record.path.map(FileName.last) else { return nil }
+        var earlier = record
+        earlier.round -= 1
+        let owner = owner(of: earlier, identity: identity)
+        return directory.publishedSize(of: name, by: owner) == nil ? nil : EarlierFile(name: name, owner: owner)
     }
+
+    /// Returns the mark that identifies a task on its part file. It is unique across all databases: even a task that
+    /// got the same number after an older copy of the database was restored has a different one, and a task that is
+    /// fetched again as well.
+    static func owner(of record: TaskRecord, identity: String) -> String {
+        "\(identity)-\(record.id)-\(String(record.createdAt, radix: 36))" + (record.round > 0 ? ".\(record.round)" : "")
+    }
+}
+
+/// The file of a completed download that is fetched again.
+struct EarlierFile: Sendable {
+    var name: String
+    /// The mark on the file.
+    var owner: String
 }
 
 /// The choice of a download's file name, in this order: the task's option, the server's suggestion, the name in the
@@ -303,6 +323,8 @@ struct DownloadNaming: Sendable {
     var pieces: PieceDigests?
     /// The name in the Metalink at the task's URL.
     var described: String?
+    /// The file that the new one replaces.
+    var earlier: EarlierFile?
     /// The uid of the task's owner; `nil` unless the directory is shared with other users.
     var user: UInt32?
     /// Whether the users' private directories are in this directory.
@@ -321,11 +343,11 @@ struct DownloadNaming: Sendable {
     func destination(
         _ resource: ResourceMetadata, in directory: Directory, known: String?
     ) throws(TransferError) -> FileDestination {
-        var name = specification.output ?? self.name(of: resource, known: known)
+        var name = earlier?.name ?? specification.output ?? self.name(of: resource, known: known)
         // The name could otherwise block the private directory of a user who has none yet.
         if user != nil, holdsOwnDirectories, AccountNames.isDirectoryName(name) { name = FileName.numbered(name, 1) }
         let conflict: FileDestination.Conflict =
-            switch policy {
+            switch earlier == nil ? policy : .overwrite {
             case .rename: .rename { FileName.numbered($0, $1) }
             case .overwrite: .overwrite
             case .skip: .skip
@@ -342,6 +364,7 @@ struct DownloadNaming: Sendable {
         }
         var destination = FileDestination(name: name, conflict: conflict)
         destination.user = user
+        destination.replaceable = earlier?.owner
         if let checksum,
             let algorithm = FileDigest.Algorithm(rawValue: checksum.algorithm.rawValue)
         {

@@ -32,7 +32,7 @@ struct TaskLogin {
             request.logins.append(HostTable(netrc.machines.compactMapValues(Self.login)))
             complete(&specification, from: netrc, for: request)
         }
-        if !settings.hostAccess.isEmpty, specification.caCertificates == nil {
+        if !settings.hostAccess.isEmpty, specification.caCertificates == nil, !specification.insecure {
             request.logins.append(logins(isReadByOthers: specification.proxy != nil, &known))
         }
         addOwn(to: &request, specification)
@@ -91,9 +91,10 @@ struct TaskLogin {
     }
 
     /// Whether nobody whom the task's owner chose can read what is sent. A proxy reads what is not encrypted, and a server
-    /// that the owner's own certificates trust reads everything.
+    /// that the owner's own certificates trust, or that is not verified, reads everything.
     private static func keepsSecret(_ specification: TaskSpecification, _ address: TaskAddress) -> Bool {
-        specification.caCertificates == nil && (specification.proxy == nil || address.isEncrypted)
+        specification.caCertificates == nil && !specification.insecure
+            && (specification.proxy == nil || address.isEncrypted)
     }
 
     /// Returns the entries of the configuration for the server that the engine contacts.

@@ -19,7 +19,7 @@ extension TaskStore {
     /// A `retry` of an upload, and the `resume` of an upload whose source changed, use the source in its current state.
     ///
     /// `cancel` sets the end time. `retry` clears the end time, the error and the count of failures, and keeps the
-    /// bytes.
+    /// bytes; a completed task starts afresh. One whose URL had secrets, which its completion has deleted, needs a URL.
     ///
     /// - Parameters:
     ///   - ids: any number of tasks; if a commit fails, the changes of previous commits remain.
@@ -117,6 +117,11 @@ extension Database {
         guard try head.lifecycle.apply(event) else { return }
         if event == .retry || before.reason == .sourceChanged { try forgetSource(of: head.id) }
         if let lifecycle = try wait(of: head.id, after: event, now: now) { head.lifecycle = lifecycle }
+        if before.state == .completed, try hadSecretURL(head.id),
+            let lifecycle = TaskLifecycle(state: .paused, reason: .urlExpired, notBefore: nil)
+        {
+            head.lifecycle = lifecycle
+        }
         try setLifecycle(of: head.id, to: head.lifecycle)
         let type: TaskEvent.Kind
         switch event {
@@ -133,6 +138,7 @@ extension Database {
                     http_status = NULL
                 WHERE id = ?
                 """, [head.id.rawValue])
+            if before.state == .completed { try beginRound(of: head.id) }
         case .recheck:
             type = .retried
             // The counts are those of this transfer.
@@ -145,6 +151,18 @@ extension Database {
         default: return
         }
         try journal(type, of: head, at: now)
+    }
+
+    /// Forgets what a completed task has fetched.
+    private func beginRound(of id: TaskID) throws {
+        try run(
+            "UPDATE task SET round = round + 1, started_at = NULL, verified = 0, found_checksum = NULL WHERE id = ?",
+            [id.rawValue])
+        try forgetBytes(of: id)
+    }
+
+    private func hadSecretURL(_ id: TaskID) throws -> Bool {
+        try firstRow("SELECT 1 FROM task WHERE id = ? AND url_mark IS NOT NULL", [id.rawValue]) { _ in true } ?? false
     }
 
     /// Returns the pauses of a task that a user has paused.

@@ -28,6 +28,7 @@ enum Schema {
         migrator.registerMigration("v16", foreignKeyChecks: .immediate, migrate: indexUploads)
         migrator.registerMigration("v17", foreignKeyChecks: .immediate, migrate: addNotes)
         migrator.registerMigration("v18", foreignKeyChecks: .immediate, migrate: createPauses)
+        migrator.registerMigration("v19", foreignKeyChecks: .immediate, migrate: addRounds)
         return migrator
     }
 

@@ -7,8 +7,8 @@ extension TaskRecord {
     static let columns =
         "\(StoredEntry.columnsWithBatch), task.id, path, state, reason, not_before, task.owner, bytes_done, "
         + "bytes_total, bytes_fetched, attempts, failures, created_at, started_at, finished_at, error_code, "
-        + "error_message, http_status, verified, found_checksum"
-    static let columnCount = StoredEntry.columnCount + 19
+        + "error_message, http_status, verified, found_checksum, round"
+    static let columnCount = StoredEntry.columnCount + 20
 
     init(_ row: RowReader) throws(StoreError) {
         let entry = try StoredEntry(row, at: 0)
@@ -27,6 +27,7 @@ extension TaskRecord {
         error = try row.failure(first + 14)
         verified = try row.integer(first + 17) != 0
         foundChecksum = try row.textOrNil(first + 18)
+        round = try row.int(first + 19)
     }
 }
 

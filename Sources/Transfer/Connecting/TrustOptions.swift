@@ -112,19 +112,26 @@ struct TrustOptions {
 
 extension TrustOptions {
     /// Creates the options for a host, and determines whether a delegate evaluates servers of `task`.
-    init(for host: String, port: Int, of task: any LoopTask) {
+    init(for host: String, port: Int, of task: any LoopTask, _ request: TransferRequest) {
         let session = task.session
-        self.init(for: host, port: port, session.serverTrustPolicyManager, session.configuration)
+        self.init(for: host, port: port, request, session.serverTrustPolicyManager, session.configuration)
         asksDelegate = session.callbacks.decidesTrust || session.callbacks.decidesOwnTrust(of: task)
     }
 
-    /// Creates the options for a host: its policy, or else the keys that the configuration pins for it.
-    init(for host: String, port: Int, _ policies: ServerTrustPolicyManager, _ configuration: SessionConfiguration) {
+    /// Creates the options for a host: its policy, or else the keys that the configuration pins for it. A request that
+    /// trusts any server decides where there is neither a policy nor trust in the configuration.
+    init(
+        for host: String, port: Int, _ request: TransferRequest, _ policies: ServerTrustPolicyManager,
+        _ configuration: SessionConfiguration
+    ) {
+        let trust = configuration.hostTrust.value(forHost: host, port: port)
         if let policy = policies.serverTrustPolicy(forHost: host) {
             self.init(policy: policy)
-        } else if let pins = configuration.hostTrust.value(forHost: host, port: port)?.pins, !pins.isEmpty {
+        } else if let pins = trust?.pins, !pins.isEmpty {
             self.init(policy: .pinPublicKeys(publicKeys: pins, validateCertificateChain: true, validateHost: true))
             isPinnedByHost = true
+        } else if request.trustsAnyServer, trust == nil {
+            self.init(policy: .disableEvaluation)
         } else {
             self.init(policy: .performDefaultEvaluation(validateHost: true))
         }

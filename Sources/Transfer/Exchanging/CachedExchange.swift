@@ -57,7 +57,9 @@ struct CachedExchange {
         answeredAt = requestedAt
         // A response to a request body depends on that body. The cache key contains neither the client's identity nor
         // the trusted certificates.
-        isBypassed = request.method == .get && sendsBody || request.identity != nil || request.caCertificates != nil
+        isBypassed =
+            request.method == .get && sendsBody || request.identity != nil || request.caCertificates != nil
+            || request.trustsAnyServer
         let decodes = Self.decodes(request)
         self.decodes = decodes
 

@@ -62,7 +62,7 @@ extension Transaction {
 
     /// Returns the criteria by which the server of an exchange is trusted.
     func trustOptions(for url: CurlURL) -> TrustOptions {
-        var options = TrustOptions(for: url.host, port: url.port, of: task)
+        var options = TrustOptions(for: url.host, port: url.port, of: task, request)
         options.asksTask = session.callbacks.decidesOwnTrust(of: task)
         options.isLenient = options.mayForgive && machine.isLenient(at: url)
         return options

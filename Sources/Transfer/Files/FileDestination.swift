@@ -32,6 +32,8 @@ public struct FileDestination: Sendable {
     /// The uid of the user the file is downloaded for, in a directory shared by several users: ``Conflict/overwrite``
     /// replaces only files of that user. If `nil`, it replaces any file.
     package var user: UInt32?
+    /// The owner of the only file that ``Conflict/overwrite`` replaces. If `nil`, it replaces any file.
+    package var replaceable: String?
 
     /// Whether the download completes without a byte where the file of this name is of the version that the server has.
     /// The finished file then records its version.

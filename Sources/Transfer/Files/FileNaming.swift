@@ -66,6 +66,11 @@ struct FileNaming {
         }
         let sync: NameSync = part.isNamed ? .directory : .fileSystem
         if case .overwrite = item.destination.conflict {
+            if let owner = item.destination.replaceable, directory.contains(wanted),
+                PartFile.isPublished(wanted, in: directory, by: owner) == nil
+            {
+                throw .taken(wanted, in: directory)
+            }
             try replace(wanted, with: part, of: item.destination.user)
             return published(wanted, by: .directory)
         }

@@ -74,6 +74,12 @@ public struct TransferRequest: Sendable {
         get { fields.value.caCertificates }
         _modify { yield &fields.value.caCertificates }
     }
+    /// Whether the certificates of servers are not verified. Where the session has trust policies or
+    /// ``SessionConfiguration/hostTrust`` for a host, these count nevertheless. Resume data do not keep this property.
+    public var trustsAnyServer: Bool {
+        get { fields.value.trustsAnyServer }
+        _modify { yield &fields.value.trustsAnyServer }
+    }
     /// The maximum body size in bytes. A larger body fails with ``TransferError/Code/tooLarge``.
     public var maximumBodySize: Int64? {
         get { fields.value.maximumBodySize }
@@ -262,6 +268,7 @@ public struct TransferRequest: Sendable {
         var identity: ClientIdentity?
         var proxy: String?
         var caCertificates: String?
+        var trustsAnyServer = false
         var maximumBodySize: Int64?
         var emptyResponseCodes: Set<Int> = []
         var allowsDowngrade = false

@@ -94,7 +94,8 @@ struct RemoteOptions {
 
     /// The trust policy from the session's configuration; delegates are not asked.
     private var trust: TrustOptions {
-        var trust = TrustOptions(for: file.host, port: file.port, configuration.trustPolicies, configuration)
+        var trust = TrustOptions(
+            for: file.host, port: file.port, request, configuration.trustPolicies, configuration)
         trust.isLeftToLibrary = true
         return trust
     }

@@ -139,6 +139,7 @@ struct CurlCommandLine {
     }
 
     private func addTrust(to parts: inout Parts) {
+        if request.trustsAnyServer { parts.words.append("--insecure") }
         if request.caCertificates != nil {
             parts.notes.append("the request trusts certificates in memory")
         } else if let file = configuration.caFile {

@@ -16,13 +16,31 @@ struct Confirmation {
     /// - Parameter isAll: whether `--all` was given.
     /// - Throws: ``Failure`` if the user declines or cannot be asked.
     func obtain(for filter: TaskFilter, isAll: Bool, _ client: ControlClient) throws {
-        let filter = filter.limited(to: action.states)
+        let filter = filter.limited(to: action)
         // An empty list of states would mean every state.
         if filter.states?.isEmpty == true { return }
-        let count = try client.count(filter)
+        let count = try affected(filter, client)
         let others = count.owners.filter { $0.owner != getuid() }
         guard count.tasks > 0, isAll || !others.isEmpty else { return }
         try obtain(count, others)
+    }
+
+    /// Returns the number of tasks that the action affects.
+    private func affected(_ filter: TaskFilter, _ client: ControlClient) throws -> TaskCountResult {
+        let count = try client.count(filter)
+        guard action == .retry, filter.states?.contains(.paused) == true else { return count }
+        // No filter selects by the reason of a pause.
+        var owners = Dictionary(count.owners.map { ($0.owner, $0.tasks) }) { $1 }
+        var paused = filter
+        paused.states = [.paused]
+        try client.forEachPage(filter: paused) { page in
+            for task in page where !action.affects(task) { owners[task.owner, default: 0] -= 1 }
+            return true
+        }
+        return TaskCountResult(
+            owners: owners.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map {
+                TaskCountResult.Owner(owner: $0.key, tasks: $0.value)
+            })
     }
 
     /// The maximum number of ids whose owners are looked up.

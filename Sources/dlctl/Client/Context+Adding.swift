@@ -42,15 +42,18 @@ extension Context {
         }
     }
 
-    /// Prints the ids, reports which tasks existed before and waits for the tasks in `wait`.
+    /// Prints the ids, reports which tasks existed before, waits for the tasks in `wait`, and prints the path of each
+    /// downloaded file.
     ///
     /// - Parameters:
     ///   - batch: the batch to which the tasks were applied.
     ///   - cookies: the file of cookies, to which warnings of the daemon refer.
     ///   - wait: the tasks to wait for; `nil` to wait for none.
+    ///   - command: the command to run for each task that has ended.
     ///   - isFollowing: whether ``follow(_:)`` was called before the tasks were added.
     func conclude(
-        _ added: AddedTasks, batch: String? = nil, cookies: String? = nil, wait: [TaskID]?, client: ControlClient,
+        _ added: AddedTasks, batch: String? = nil, cookies: String? = nil, wait: [TaskID]?, command: String? = nil,
+        client: ControlClient,
         isFollowing: Bool = false
     ) throws {
         report(warnings: added.notes, cookies: cookies)
@@ -64,10 +67,21 @@ extension Context {
             output.json(Shown(added, isOfBatch: batch != nil))
         }
         guard let wait else { return }
-        let waiter = waiter(WaitTarget(ids: wait, batch: batch), client: client, isFollowing: isFollowing)
+        let hooks = command.map(EndedTaskHooks.init)
+        let onEnding = { (task: TaskStatus) in
+            if !json, task.kind == .download, task.state == .completed, let path = task.path {
+                output.line(Escape.visible(path))
+                output.flush()
+            }
+            hooks?.run(task)
+        }
+        let waiter = waiter(
+            WaitTarget(ids: wait, batch: batch), client: client, isFollowing: isFollowing, onEnding: onEnding)
         try waiter.run()
+        let areDone = hooks?.finish() ?? true
         if json { output.json(Shown(added, isOfBatch: batch != nil, tasks: waiter.settled)) }
         try conclude(waiter)
+        if !areDone { throw ExitStatus.failed }
     }
 
     /// Returns the line that names tasks which were queued although the answer cannot be written.
@@ -93,6 +107,6 @@ extension Context {
 
     /// Writes a note that is not an error to standard error.
     private func writeNote(_ note: String) {
-        Output.note(Escape.visible(note))
+        self.note(Escape.visible(note))
     }
 }

@@ -27,6 +27,7 @@ extension Context {
 
     /// Reports on standard error what was ignored in a file: with `--json`, one object per line.
     func report(_ notes: [FileNote]) {
+        if isQuiet { return }
         let errors = Output(STDERR_FILENO)
         for note in notes {
             if json {
@@ -44,6 +45,7 @@ extension Context {
     ///
     /// - Parameter file: the file of cookies, which the daemon calls `cookies`.
     func report(warnings: [String], cookies file: String?) {
+        if isQuiet { return }
         let errors = Output(STDERR_FILENO)
         for message in warnings {
             if let file, let note = FileNote(message, of: "cookies", in: TaskFileReader.shown(file)) {

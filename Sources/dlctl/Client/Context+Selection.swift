@@ -14,7 +14,7 @@ extension Context {
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
     ) throws {
         if action != .set { try selection.refuseBatchOfIDs() }
-        let calls = try selection.calls(deleteFile: deleteFile, now: now)
+        let calls = try selection.calls(deleteFile: deleteFile, now: now) { () throws(ClientError) in try connect() }
         if selection.dryRun { return try DryRun(action, calls).show(self) }
         if !selection.yes {
             let confirmation = Confirmation(action)
@@ -57,8 +57,8 @@ extension Context {
                 reason = try UnchangedTasks(action).reason(calls, client, now: Clock.now())
             }
             let count = Describe.count(result.changed, "task")
-            output.line("\(count) \(action.participle)" + (reason.map { ": \($0)" } ?? ""))
-            for host in result.hosts ?? [] { output.line("\(host) is no longer on hold") }
+            remark("\(count) \(action.participle)" + (reason.map { ": \($0)" } ?? ""))
+            for host in result.hosts ?? [] { remark("\(host) is no longer on hold") }
         }
         output.flush()
         guard !result.errors.isEmpty else { return }

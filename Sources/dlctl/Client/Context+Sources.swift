@@ -17,6 +17,13 @@ extension Context {
             guard Self.isAboutSource(error), tasks.count <= SourceReceiveParameters.maximum else { throw refusal }
         }
         guard let sources = OpenSources(tasks.map { $0.file ?? "" }) else { throw refusal }
+        return try addUploads(tasks, from: sources, names: names, client: client)
+    }
+
+    /// Adds uploads of open files.
+    func addUploads(
+        _ tasks: [TaskSpecification], from sources: borrowing OpenSources, names: FieldNames, client: ControlClient
+    ) throws(Failure) -> AddedTasks {
         do throws(ClientError) {
             try sources.pass(over: client)
             var tasks = tasks

@@ -8,8 +8,10 @@ extension Context {
     /// - Parameters:
     ///   - isFollowing: whether the client is already subscribed to the events that end these tasks.
     ///   - onEvent: receives every event of the tasks.
+    ///   - onEnding: receives each task that has ended.
     func waiter(
-        _ target: WaitTarget, client: ControlClient, isFollowing: Bool = false, onEvent: ((TaskEvent) -> Void)? = nil
+        _ target: WaitTarget, client: ControlClient, isFollowing: Bool = false, onEvent: ((TaskEvent) -> Void)? = nil,
+        onEnding: ((TaskStatus) -> Void)? = nil
     ) -> TaskWaiter {
         let view = showsBars ? ProgressView(style: Terminal.style(Environment.variables)) : nil
         if !json {
@@ -18,15 +20,16 @@ extension Context {
         }
         return TaskWaiter(
             target.ids, client: client, isFollowing: isFollowing,
-            areKnown: target.isAll || target.batch != nil, wantsDetails: json || showsSummary, deadline: deadline,
-            view: view, onEvent: onEvent,
+            areKnown: target.isAll || target.batch != nil, wantsDetails: json || showsSummary || onEnding != nil,
+            deadline: deadline,
+            view: view, onEvent: onEvent, onEnding: onEnding,
             connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
     }
 
     /// Whether bars are drawn on standard error.
     var showsBars: Bool { showsSummary && Terminal.movesCursor(Environment.variables) }
 
-    private var showsSummary: Bool { !json && Terminal.isTerminal(STDERR_FILENO) }
+    private var showsSummary: Bool { !json && !isQuiet && Terminal.isTerminal(STDERR_FILENO) }
 
     /// Reports how the tasks ended.
     ///

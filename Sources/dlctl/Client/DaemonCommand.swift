@@ -15,7 +15,8 @@ extension DaemonCommand {
     mutating func run() throws {
         let all = outer + [global]
         let context = Context(
-            try DaemonChoice(all), json: all.contains(where: \.json), timeout: all.compactMap(\.timeout).last?.seconds)
+            try DaemonChoice(all), json: all.contains(where: \.json), timeout: all.compactMap(\.timeout).last?.seconds,
+            isQuiet: all.contains(where: \.quiet), isVerbose: all.contains(where: \.verbose))
         do {
             try perform(context)
         } catch let error as ClientError {

@@ -32,7 +32,7 @@ struct DryRun {
         if context.json { array.end() }
         context.output.flush()
         if !context.json {
-            Output.note("\(Describe.count(total, "task")) would be \(action.participle); nothing was changed")
+            context.note("\(Describe.count(total, "task")) would be \(action.participle); nothing was changed")
         }
         for id in unknown { context.report(.unknown(id)) }
         if !unknown.isEmpty { throw ExitStatus.failed }
@@ -51,11 +51,11 @@ struct DryRun {
     private func forEachPage(_ client: ControlClient, _ body: ([TaskStatus]) -> Void) throws -> [TaskID] {
         var unknown: [TaskID] = []
         for call in calls {
-            if let filter = call.filter?.limited(to: action.states) {
+            if let filter = call.filter?.limited(to: action) {
                 // An empty list of states would mean every state.
                 if filter.states?.isEmpty == true { continue }
                 try client.forEachPage(filter: filter) { page in
-                    body(page)
+                    body(page.filter(action.affects))
                     return true
                 }
             }
@@ -64,7 +64,7 @@ struct DryRun {
                     unknown.append(id)
                     continue
                 }
-                if action.states.contains(task.state) { body([task]) }
+                if action.namedStates.contains(task.state), action.affects(task) { body([task]) }
             }
         }
         return unknown

@@ -24,6 +24,9 @@ struct OpenSources: ~Copyable {
         }
     }
 
+    /// Takes over an open file.
+    init(closing descriptor: Int32) { descriptors.append(descriptor) }
+
     func pass(over client: ControlClient) throws(ClientError) {
         try client.pass(descriptors)
     }

@@ -38,15 +38,23 @@ enum SelectionAction {
         }
     }
 
-    /// The states of the tasks that the action affects.
+    /// The states of the tasks that the action affects, unless the state is named.
     var states: [TaskState] {
         switch self {
         case .pause: [.queued, .active, .waiting]
         case .resume: [.waiting, .paused]
         case .cancel: [.queued, .active, .waiting, .paused]
-        case .retry: [.failed, .cancelled]
+        case .retry: [.paused, .failed, .cancelled]
         case .remove: TaskState.allCases
         case .set: [.queued, .active, .waiting, .paused, .failed]
         }
+    }
+
+    /// The states of the tasks that the action affects where their ids or their state are named.
+    var namedStates: [TaskState] { self == .retry ? states + [.completed] : states }
+
+    /// Returns whether the action affects a task in one of its states.
+    func affects(_ task: TaskStatus) -> Bool {
+        self != .retry || task.state != .paused || task.reason?.needsPerson == true
     }
 }

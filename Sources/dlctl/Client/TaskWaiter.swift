@@ -20,6 +20,7 @@ final class TaskWaiter {
     private let deadline: Deadline
     private let view: ProgressView?
     private let onEvent: ((TaskEvent) -> Void)?
+    private let onEnding: ((TaskStatus) -> Void)?
     private let connect: () throws(ClientError) -> any TaskSource
     private let sleep: (_ seconds: Double) -> Void
     private let report: (Failure) -> Void
@@ -59,12 +60,13 @@ final class TaskWaiter {
     ///   - areKnown: whether the tasks existed a moment ago, so that an unknown id is that of a removed task.
     ///   - wantsDetails: whether the final status of completed tasks is read.
     ///   - onEvent: receives every event of the tasks that have not ended.
+    ///   - onEnding: receives the final status of each task, as far as it is read.
     ///   - connect: creates a new connection after the current one ends.
     ///   - report: reports errors that do not end the wait.
     init(
         _ ids: [TaskID], client: any TaskSource, isFollowing: Bool = false, areKnown: Bool = false,
         wantsDetails: Bool = true, deadline: Deadline = .never, view: ProgressView? = nil,
-        onEvent: ((TaskEvent) -> Void)? = nil,
+        onEvent: ((TaskEvent) -> Void)? = nil, onEnding: ((TaskStatus) -> Void)? = nil,
         connect: @escaping () throws(ClientError) -> any TaskSource,
         sleep: @escaping (_ seconds: Double) -> Void = {
             _ = usleep(UInt32($0 * 1_000_000))  // a signal that cuts the sleep short only causes an earlier attempt
@@ -84,6 +86,7 @@ final class TaskWaiter {
         self.deadline = deadline
         self.view = view
         self.onEvent = onEvent
+        self.onEnding = onEnding
         self.connect = connect
         self.sleep = sleep
         self.report = report
@@ -272,6 +275,7 @@ final class TaskWaiter {
         case .removed: break
         }
         tally.end(id, task, isCompleted: isCompleted, isNew: areNew)
+        if let task { onEnding?(task) }
         if view == nil {
             endings[id] = ending
         } else if readsEach {

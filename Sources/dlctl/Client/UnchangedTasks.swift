@@ -18,7 +18,9 @@ struct UnchangedTasks {
         if let filter = calls.first?.filter {
             if filter == TaskFilter() { return reason(counts: try client.status().tasks, isAll: true) }
             let page = try client.page(TaskListParameters(filter: filter, limit: Self.maximumExamined))
-            return reason(counts: Self.counts(page.tasks), isAll: false, isPart: page.next != nil)
+            return reason(
+                counts: Self.counts(page.tasks), isAll: false, isPart: page.next != nil,
+                conditions: Self.conditions(filter))
         }
         let ids = calls.flatMap { $0.ids ?? [] }
         var tasks: [TaskStatus] = []
@@ -52,7 +54,8 @@ struct UnchangedTasks {
     ///   - counts: the number of tasks by state.
     ///   - isAll: whether the filter has no conditions.
     ///   - isPart: whether there are more tasks than were counted.
-    func reason(counts: [String: Int], isAll: Bool, isPart: Bool = false) -> String {
+    ///   - conditions: the options of the filter besides its states.
+    func reason(counts: [String: Int], isAll: Bool, isPart: Bool = false, conditions: String = "") -> String {
         guard counts.values.contains(where: { $0 > 0 }) else { return isAll ? "there are no tasks" : "no task matches" }
         let fitting = action.states.reduce(0) { $0 + (counts[$1.rawValue] ?? 0) }
         if action == .set, fitting > 0 {
@@ -64,7 +67,31 @@ struct UnchangedTasks {
                 + (isPart ? " among those examined" : "") + "; --now starts it"
         }
         let none = isAll ? "nothing is" : "none of them is"
-        return "\(none) \(states); \(Describe.counts(counts))" + (isPart ? " and more" : "")
+        let others = TaskState.allCases.compactMap { state -> String? in
+            guard let count = counts[state.rawValue], count > 0 else { return nil }
+            return "\(count) \(count == 1 ? "is" : "are") \(state.rawValue)"
+                + (command(for: state).map { ": dlctl \($0) \(state.rawValue)\(conditions)" } ?? "")
+        }
+        return ([none + " " + states] + others).joined(separator: "; ") + (isPart ? "; and more" : "")
+    }
+
+    /// Returns the command that does for tasks in another state what was asked for.
+    private func command(for state: TaskState) -> String? {
+        switch (action, state) {
+        case (.retry, .paused), (.retry, .waiting): "resume"
+        case (.retry, .completed), (.resume, .completed), (.resume, .failed), (.resume, .cancelled), (.set, .cancelled):
+            "retry"
+        case (.cancel, .completed), (.cancel, .failed), (.cancel, .cancelled): "remove"
+        default: nil
+        }
+    }
+
+    /// Returns the options of a filter besides its states.
+    private static func conditions(_ filter: TaskFilter) -> String {
+        let isTimed = filter.since != nil || filter.until != nil
+        return (filter.batch.map { " --batch \(Shell.quoted($0))" } ?? "")
+            + (filter.search.map { " --search \(Shell.quoted($0))" } ?? "")
+            + (filter.owner.map { " --owner \($0)" } ?? "") + (isTimed ? " …" : "")
     }
 
     /// Returns the way to start a task that a resumption left as it was.
@@ -77,7 +104,7 @@ struct UnchangedTasks {
         switch action {
         case .pause: "queued, active or waiting"
         case .resume: "paused or waiting"
-        case .retry: "failed or cancelled"
+        case .retry: "failed, cancelled or in need of a login or URL"
         case .set: "queued, active, waiting, paused or failed"
         case .cancel, .remove: "queued, active, waiting or paused"
         }

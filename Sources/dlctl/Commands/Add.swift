@@ -15,6 +15,8 @@ struct Add: DaemonCommand {
               dlctl add https://example.org/a.iso
               dlctl add -o latest.iso -d isos https://example.org/a.iso
               dlctl add --wait https://example.org/a.iso https://example.org/b.iso
+              dlctl add --glob 'https://example.org/disk[1-9].{iso,sig}'
+              dlctl add --wait --exec 'tar -xf "$DLD_PATH"' https://example.org/a.tar
               dlctl add --input urls.txt --batch nightly      running it again adds nothing
               dlctl add --mirror https://example.net/a.iso https://example.org/a.iso
               dlctl add --checksum-url https://example.org/SUMS https://example.org/a.iso
@@ -41,6 +43,13 @@ struct Add: DaemonCommand {
     @Flag(help: "Accept an --input without a task.")
     var allowEmpty = false
 
+    @Flag(
+        help: """
+            Take {a,b}, [1-9], [001-100:2] and [a-z] in URLs for several URLs, as curl does. #1 in --output stands for \
+            the value of the first of them.
+            """)
+    var glob = false
+
     @OptionGroup var fields: FieldOptions<DownloadFields>
     @OptionGroup var transfer: TransferOptions
     @OptionGroup var global: GlobalOptions
@@ -60,12 +69,13 @@ struct Add: DaemonCommand {
         guard inputFile == nil || !fields.isGiven("metalink") else {
             throw ValidationError("--metalink applies to URLs only; for a local Metalink file use --input FILE.")
         }
+        guard inputFile == nil || !glob else { throw ValidationError("--glob applies to URLs only.") }
         guard !fields.isGiven("checksum") || !fields.isGiven("checksumURL") else {
             throw ValidationError("Give --checksum or --checksum-url, not both.")
         }
         let ofOne = [
-            ("--output", fields.isGiven("output")), ("--mirror", !mirrors.isEmpty), ("--key", transfer.key != nil),
-            ("--checksum", fields.isGiven("checksum")),
+            ("--output", fields.isGiven("output") && !glob), ("--mirror", !mirrors.isEmpty),
+            ("--key", transfer.key != nil), ("--checksum", fields.isGiven("checksum")),
         ]
         guard urls.count != 1, let option = ofOne.first(where: { $0.1 })?.0 else { return }
         throw ValidationError("\(option) can be used with one URL only.")
@@ -96,6 +106,7 @@ struct Add: DaemonCommand {
             }
         } else {
             let tasks = try tasks(options)
+            let urls = tasks.map(\.url)
             client = try context.connect()
             isFollowing = transfer.wait && transfer.key == nil
             if isFollowing { try context.follow(client) }
@@ -103,7 +114,8 @@ struct Add: DaemonCommand {
             waitedFor = added.ids
         }
         try context.conclude(
-            added, batch: batch, cookies: transfer.cookies, wait: transfer.wait ? waitedFor : nil, client: client,
+            added, batch: batch, cookies: transfer.cookies, wait: transfer.wait ? waitedFor : nil,
+            command: transfer.command, client: client,
             isFollowing: isFollowing)
     }
 
@@ -115,13 +127,19 @@ struct Add: DaemonCommand {
         return values.packed
     }
 
-    private func tasks(_ options: TaskSpecification) throws(Failure) -> [TaskSpecification] {
-        let urls = urls
-        let names = FieldNames(urls: urls, mirrors: mirrors)
+    func tasks(_ options: TaskSpecification) throws(Failure) -> [TaskSpecification] {
+        var expanded = urls.map { (url: $0, values: [String]()) }
+        if glob {
+            expanded = []
+            for url in urls { expanded += try URLGlob(parsing: url).expanded }
+            try checkCount(expanded.count)
+        }
+        let names = FieldNames(urls: expanded.map(\.url), mirrors: mirrors)
         var tasks: [TaskSpecification] = []
-        for (index, url) in urls.enumerated() {
+        for (index, (url, values)) in expanded.enumerated() {
             var task = options
             task.url = url
+            if glob { task.output = options.output.map { URLGlob.name($0, values) } }
             do throws(FieldError) {
                 try task.check()
             } catch {
@@ -132,6 +150,17 @@ struct Add: DaemonCommand {
             tasks.append(task)
         }
         return tasks
+    }
+
+    /// Checks the number of URLs that `--glob` leads to.
+    private func checkCount(_ count: Int) throws(Failure) {
+        guard count <= URLGlob.limit else {
+            throw .usage("--glob: \(count) URLs are more than \(URLGlob.limit); split them", field: "--glob")
+        }
+        let ofOne = [("--key", transfer.key != nil), ("--checksum", fields.isGiven("checksum"))]
+        if count > 1, let option = ofOne.first(where: { $0.1 })?.0 {
+            throw .usage("\(option) can be used with one URL only", field: option)
+        }
     }
 
     // MARK: - A file of tasks

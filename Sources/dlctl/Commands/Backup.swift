@@ -58,7 +58,7 @@ struct Backup: DaemonCommand {
                     journal: copy.journal))
         } else {
             let tasks = "\(copy.tasks) \(copy.tasks == 1 ? "task" : "tasks")"
-            context.output.line(
+            context.remark(
                 "saved \(tasks) to \(Escape.visible(file.path)) (\(ByteSize.describe(copy.bytes)))")
         }
     }

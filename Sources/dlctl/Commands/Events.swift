@@ -72,9 +72,10 @@ struct Events: DaemonCommand {
     }
 
     private func run(_ command: String, _ context: Context, _ since: Milliseconds?, _ filter: EventFilter) throws {
+        let isQuiet = context.isQuiet
         let cursor = try hook.cursor.map { name throws(Failure) in
             try HookCursor(name: name, directory: HookCursor.directory(Environment.variables)) {
-                Output.note("dlctl: waiting for the commands of an earlier run to end")
+                if !isQuiet { Output.note("dlctl: waiting for the commands of an earlier run to end") }
                 for run in $0 { run.announce(endingAfter: hook.timeout?.milliseconds) }
             }
         }
@@ -121,7 +122,7 @@ struct Events: DaemonCommand {
             isEmpty = false
             return true
         }
-        if isEmpty, !context.json { Output.note(filter == EventFilter() ? "no events" : "no matching events") }
+        if isEmpty, !context.json { context.note(filter == EventFilter() ? "no events" : "no matching events") }
     }
 
     private func show(_ event: TaskEvent, _ context: Context) {

@@ -127,7 +127,7 @@ struct List: DaemonCommand {
         }
         let note = printer.end(noTasks: filter == TaskFilter() ? "no tasks" : "no matching tasks")
         context.output.flush()
-        note.forEach(Output.note)
+        note.forEach(context.note)
     }
 
     private func parameters(_ filter: TaskFilter) -> TaskListParameters {

@@ -59,7 +59,7 @@ struct Move: DaemonCommand {
         if context.json {
             context.output.json(task)
         } else {
-            context.output.line("task \(task.id) moved (\(Describe.state(task, now: Clock.now())))")
+            context.remark("task \(task.id) moved (\(Describe.state(task, now: Clock.now())))")
         }
     }
 }

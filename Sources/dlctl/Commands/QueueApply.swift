@@ -73,7 +73,7 @@ struct QueueApply: DaemonCommand {
             context.output.json(result)
         } else {
             PlannedChanges.lines(result).forEach(context.output.line)
-            context.output.line(
+            context.remark(
                 "\(result.added) added, \(result.updated) updated, \(result.unchanged) unchanged, "
                     + (result.checked > 0 ? "\(result.checked) checked again, " : "")
                     + "\(result.pruned) pruned" + (dryRun ? " (nothing was changed)" : ""))

@@ -35,7 +35,7 @@ struct QueueList: DaemonCommand {
             [Escape.visible($0.batch), $0.outcome?.rawValue ?? "open", Self.done($0), Describe.counts($0.tasks)]
         }
         guard rows.isEmpty else { return table.page(rows).forEach(context.output.line) }
-        Output.note("no batches")
+        context.note("no batches")
     }
 
     /// Returns the progress of a batch as `1.2 GiB of 4.0 GiB`, or without the total if it is unknown or reached.

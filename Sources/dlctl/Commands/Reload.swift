@@ -22,9 +22,7 @@ struct Reload: DaemonCommand {
     func perform(_ context: Context) throws {
         let result = try context.connect().reload()
         if context.json { return context.output.json(result) }
-        context.output.line("the configuration was reloaded")
-        let errors = Output(STDERR_FILENO)
-        for note in result.notes { errors.line("note: " + Escape.visible(note)) }
-        errors.flush()
+        context.remark("the configuration was reloaded")
+        for note in result.notes { context.note("note: " + Escape.visible(note)) }
     }
 }

@@ -62,10 +62,7 @@ struct SetCommand: DaemonCommand {
     }
 
     /// The task id, if the selection is a single id.
-    private var singleTask: TaskID? {
-        let ids = selection.arguments.ids
-        return ids.count == 1 ? ids.first : nil
-    }
+    private var singleTask: TaskID? { selection.arguments.single }
 
     func perform(_ context: Context) throws {
         var input = InputText()
@@ -91,7 +88,7 @@ struct SetCommand: DaemonCommand {
             // What `show` prints.
             context.output.json((try? client.detailIfKnown(id)) ?? TaskDetail(task))
         } else {
-            context.output.line("task \(task.id) changed (\(Describe.state(task, now: Clock.now())))")
+            context.remark("task \(task.id) changed (\(Describe.state(task, now: Clock.now())))")
         }
     }
 

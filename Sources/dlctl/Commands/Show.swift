@@ -17,7 +17,7 @@ struct Show: DaemonCommand {
               dlctl show 7 --json | jq .bytesDone
             """)
 
-    @Argument(help: ArgumentHelp("The ids of the tasks.", valueName: "id"), completion: .taskIDs)
+    @Argument(help: ArgumentHelp("The ids of the tasks, or ranges such as 3-5.", valueName: "id"), completion: .taskIDs)
     var arguments: [TaskIDs]
 
     @OptionGroup var global: GlobalOptions
@@ -27,15 +27,15 @@ struct Show: DaemonCommand {
     func validate() throws { try arguments.validate() }
 
     func perform(_ context: Context) throws {
-        let ids = arguments.ids
         let client = try context.connect()
+        let ids = try arguments.known { client }
         var tasks: [TaskDetail] = []
         var unknown: [TaskID] = []
         for id in ids {
             if let task = try client.detailIfKnown(id) { tasks.append(task) } else { unknown.append(id) }
         }
         if context.json {
-            if ids.count > 1 {
+            if arguments.single == nil {
                 context.output.json(tasks)
             } else if let task = tasks.first {
                 context.output.json(task)
@@ -63,7 +63,7 @@ struct Show: DaemonCommand {
         let map = SegmentMap(width: min(Self.mapWidth, max(16, (width ?? 80) - 20)), style: style)
         var lines = lines(
             task, now: now, history: detail.history, why: detail.waitingFor, warning: detail.history.last?.warning,
-            limits: detail.live.flatMap { limits($0.rateLimits) },
+            isInsecure: detail.insecure, limits: detail.live.flatMap { limits($0.rateLimits) },
             map: detail.transferredSegments.flatMap { segments in
                 task.bytesTotal.flatMap { map.line(segments, total: $0) }
             })
@@ -92,12 +92,13 @@ struct Show: DaemonCommand {
     /// Returns a title, then one line for each fact. Unknown facts are omitted.
     static func lines(
         _ task: TaskStatus, now: Milliseconds, history: [TaskAttempt] = [], why: String? = nil,
-        warning: String? = nil, limits: String? = nil, map: String? = nil
+        warning: String? = nil, isInsecure: Bool = false, limits: String? = nil, map: String? = nil
     ) -> [String] {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
             ("why", why),
             ("url", task.url),
+            ("insecure", isInsecure ? "the certificates of servers are NOT verified" : nil),
             (task.kind == .upload ? "source" : "path", task.path.map { $0 + location(task) }),
             ("progress", progress(task, history)),
             ("map", map),

@@ -26,7 +26,7 @@ struct Shutdown: DaemonCommand {
         if context.json {
             context.output.json(Acknowledgement())
         } else {
-            context.output.line(
+            context.remark(
                 "the daemon is shutting down"
                     + (isActivated ? "; systemd starts it again when a client connects to its socket" : ""))
         }

@@ -15,21 +15,32 @@ struct Upload: DaemonCommand {
             URL; either all of them are queued or none. A form (--form, --file-field) with one file is sent to the URL \
             itself.
 
+            The file - is standard input, which dlctl copies to a temporary file in $TMPDIR or /var/tmp first. With \
+            --recursive, each regular file beneath a directory is stored under its relative path.
+
             EXAMPLES:
               dlctl upload report.tar https://example.org/in/report.tar
               dlctl upload a.tar b.tar https://example.org/in/
               dlctl upload --wait --method POST data.json https://example.org/api
               dlctl upload a.jpg https://example.org/in --form title=Sea --file-field image
+              tar -c photos | dlctl upload - https://example.org/in/photos.tar
+              dlctl upload -r photos sftp://example.org/home/me/photos/
               dlctl upload --user me --password-file ~/.secret a.tar sftp://example.org/in/
             """)
 
     @Argument(
-        help: ArgumentHelp("The files to upload, then the URL to upload them to.", valueName: "file|url"),
+        help: ArgumentHelp(
+            "The files to upload, or - for standard input, then the URL to upload them to.", valueName: "file|url"),
         completion: .file())
     var arguments: [String] = []
     private var words: [String] { arguments.flatMap { ArgumentRuns.split($0) } }
     var files: [String] { words.dropLast() }
     var url: String { words.last ?? "" }
+
+    @Flag(
+        name: .shortAndLong,
+        help: "Upload the files beneath a directory to a URL that ends in a slash. Links are passed over.")
+    var recursive = false
 
     @OptionGroup var fields: FieldOptions<UploadFields>
     @OptionGroup var transfer: TransferOptions
@@ -40,22 +51,37 @@ struct Upload: DaemonCommand {
     func validate() throws {
         let files = files
         guard !files.isEmpty else { throw ValidationError("Give the files and the URL: dlctl upload FILE… URL.") }
-        guard files.count == 1 || transfer.key == nil else {
+        guard files.count == 1 && !recursive || transfer.key == nil else {
             throw ValidationError("--key can be used with one file only.")
+        }
+        guard !files.contains("-") || files.count == 1 && !recursive else {
+            throw ValidationError("- is standard input and can be used alone only.")
+        }
+        guard files.count == 1 || !recursive else {
+            throw ValidationError("--recursive takes one directory and a URL: dlctl upload -r DIR URL/.")
         }
     }
 
     func perform(_ context: Context) throws {
         var input = InputText()
         let options = try resolve(&input)
-        let files = files
-        let urls = try urls(of: files)
+        var (files, urls) = (files, [String]())
+        if recursive {
+            (files, urls) = try tree(context)
+        } else {
+            urls = try self.urls(of: files)
+        }
+        var spool: SpooledInput?
+        if files == ["-"] {
+            try input.useStandardInput(for: "file")
+            spool = try SpooledInput()
+        }
         let names = FieldNames(urls: urls, files: files)
         var tasks: [TaskSpecification] = []
         for (index, (file, url)) in zip(files, urls).enumerated() {
             var task = options
             task.url = url
-            task.file = try source(file)
+            task.file = if let path = spool?.path { path } else { try source(file) }
             do throws(FieldError) {
                 try task.check()
             } catch {
@@ -69,9 +95,16 @@ struct Upload: DaemonCommand {
         // Without a key all tasks are new, so events from the subscription suffice.
         let isFollowing = transfer.wait && transfer.key == nil
         if isFollowing { try context.follow(client) }
-        let added = try context.addUploads(tasks, names: names, client: client)
+        let added: AddedTasks
+        if let descriptor = spool?.descriptor {
+            let source = OpenSources(closing: descriptor)
+            added = try context.addUploads(tasks, from: source, names: names, client: client)
+        } else {
+            added = try context.addUploads(tasks, names: names, client: client)
+        }
         try context.conclude(
-            added, cookies: transfer.cookies, wait: transfer.wait ? added.ids : nil, client: client,
+            added, cookies: transfer.cookies, wait: transfer.wait ? added.ids : nil, command: transfer.command,
+            client: client,
             isFollowing: isFollowing)
     }
 
@@ -83,6 +116,23 @@ struct Upload: DaemonCommand {
         return values.packed
     }
 
+    /// Returns the files beneath a directory and their destination URLs.
+    private func tree(_ context: Context) throws(Failure) -> (files: [String], urls: [String]) {
+        let (directory, url) = (files[0], url)
+        guard UploadPlace(url) == .directory else {
+            throw .usage("\(url): --recursive requires a URL that ends in /", field: "url")
+        }
+        let tree = try FileTree(directory)
+        context.report(warnings: tree.skipped.map { "\(directory)/\($0), and is passed over" }, cookies: nil)
+        guard !tree.files.isEmpty else {
+            throw .usage("\(directory): has no file to upload", field: "file")
+        }
+        return (
+            tree.files.map { "\(directory)/\($0)" },
+            tree.files.map { UploadPlace.url(ofRelative: $0, beneath: url) }
+        )
+    }
+
     /// Returns the destination URL of each file.
     func urls(of files: [String]) throws(Failure) -> [String] {
         // Splits the arguments once, not once for each file.
@@ -92,6 +142,8 @@ struct Upload: DaemonCommand {
         switch UploadPlace(url) {
         case _ where files.count == 1 && isForm: return [url]
         case .file where files.count == 1: return [url]
+        case .directory where files == ["-"]:
+            throw refuse("standard input has no name; name the file in the URL")
         case .file:
             throw refuse("several files require a URL that ends in /; each is stored below it under its own name")
         case .directoryWithQuery:

@@ -25,7 +25,8 @@ struct Wait: DaemonCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp("The ids of the tasks, or states such as active.", valueName: "id|state"),
+        help: ArgumentHelp(
+            "The ids of the tasks, ranges such as 3-5, or states such as active.", valueName: "id|state"),
         completion: .taskIDs)
     var arguments: [TaskIDs] = []
 
@@ -48,7 +49,7 @@ struct Wait: DaemonCommand {
         if arguments.isEmpty && !isFiltered {
             throw ValidationError("Give ids, a state, --all or --batch NAME.")
         }
-        guard !arguments.ids.isEmpty else { return }
+        guard arguments.haveIDs else { return }
         if isFiltered { throw ValidationError("Give ids, or --all or --batch, not both.") }
         if !arguments.states.isEmpty { throw ValidationError("Give ids or states, not both.") }
     }
@@ -56,18 +57,19 @@ struct Wait: DaemonCommand {
     func perform(_ context: Context) throws {
         let client = try context.connect()
         let states = arguments.states
-        let target = try WaitTarget(ids: arguments.ids, states: states, batch: batch, isAll: all, client)
+        let target = try WaitTarget(
+            ids: try arguments.known { client }, states: states, batch: batch, isAll: all, client)
         if target.ids.isEmpty {
             if context.json { context.output.json([TaskStatus]()) }
             let tasks = batch.map { "no task of the batch \(Escape.visible($0)) is" } ?? "none of your tasks is"
             let words = states.isEmpty ? "unfinished" : states.map(\.rawValue).joined(separator: " or ")
-            if !context.json { Output.note("nothing to wait for: \(tasks) \(words)") }
+            if !context.json { context.note("nothing to wait for: \(tasks) \(words)") }
             return
         }
         let waiter = context.waiter(target, client: client)
         try waiter.run()
         if context.json {
-            if target.ids.count > 1 || arguments.isEmpty {
+            if target.ids.count > 1 || arguments.single == nil {
                 context.output.json(waiter.settled)
             } else if let task = waiter.settled.first {
                 context.output.json(task)

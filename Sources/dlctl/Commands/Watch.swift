@@ -48,11 +48,11 @@ struct Watch: DaemonCommand {
             return try OpenWatch(context).run()
         }
         let client = try context.connect()
-        var target = try WaitTarget(ids: arguments.ids, batch: batch, client)
+        var target = try WaitTarget(ids: try arguments.known { client }, batch: batch, client)
         target.verb = "watch"
         if target.ids.isEmpty {
             if !context.json, let batch {
-                Output.note("nothing to watch: no task of the batch \(Escape.visible(batch)) is unfinished")
+                context.note("nothing to watch: no task of the batch \(Escape.visible(batch)) is unfinished")
             }
             return
         }

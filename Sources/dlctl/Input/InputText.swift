@@ -6,6 +6,22 @@ import TaskModel
 struct InputText {
     private var standardInputUser: String?
 
+    /// Notes what uses standard input.
+    ///
+    /// - Throws: ``Failure`` if something else uses it already.
+    mutating func useStandardInput(for user: String) throws(Failure) {
+        do throws(UnreadableFile) {
+            try occupy(by: user)
+        } catch {
+            throw .usage("\(user): \(error.reason)", field: user)
+        }
+    }
+
+    private mutating func occupy(by user: String) throws(UnreadableFile) {
+        if let other = standardInputUser { throw UnreadableFile("standard input is already used for \(other)") }
+        standardInputUser = user
+    }
+
     /// Reads the bytes of a file or of standard input.
     ///
     /// - Parameters:
@@ -15,8 +31,7 @@ struct InputText {
     mutating func read(_ path: String, for option: String, limit: Int) throws(Failure) -> [UInt8] {
         do throws(UnreadableFile) {
             guard path == "-" else { return try Self.file(path, limit: limit) }
-            if let user = standardInputUser { throw UnreadableFile("standard input is already used for \(user)") }
-            standardInputUser = option
+            try occupy(by: option)
             return try Self.read(STDIN_FILENO, named: "standard input", limit: limit)
         } catch {
             throw .usage("\(option): \(error.reason)", field: option)

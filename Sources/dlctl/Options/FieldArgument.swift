@@ -24,6 +24,7 @@ enum FieldArgument {
     case newConflict(Option<ChangeArgument<ConflictPolicy>?>)
     case newNameSource(Option<ChangeArgument<NameSource>?>)
     case newTask(Option<ChangeArgument<TaskID>?>)
+    case newFlag(Flag<Bool?>)
 
     /// Declares the option of a new task.
     init(of field: TaskField) {
@@ -64,6 +65,7 @@ enum FieldArgument {
         case .conflict: self = .newConflict(Option(name: name, help: help))
         case .nameSource: self = .newNameSource(Option(name: name, help: help))
         case .task: self = .newTask(Option(name: name, help: help, completion: .taskIDs))
+        case .flag: self = .newFlag(Flag(name: name, inversion: .prefixedNo, help: help))
         default: self.init(field.syntax, name, help, Self.completion(of: field))
         }
     }
@@ -112,6 +114,7 @@ enum FieldArgument {
         case .newNameSource:
             .newNameSource(try container.decode(Option<ChangeArgument<NameSource>?>.self, forKey: key))
         case .newTask: .newTask(try container.decode(Option<ChangeArgument<TaskID>?>.self, forKey: key))
+        case .newFlag: .newFlag(try container.decode(Flag<Bool?>.self, forKey: key))
         }
     }
 
@@ -138,6 +141,7 @@ enum FieldArgument {
         case .newConflict(let option): option
         case .newNameSource(let option): option
         case .newTask(let option): option
+        case .newFlag(let flag): flag
         }
     }
 
@@ -166,6 +170,7 @@ enum FieldArgument {
         case .newConflict(let option): option.wrappedValue != nil
         case .newNameSource(let option): option.wrappedValue != nil
         case .newTask(let option): option.wrappedValue != nil
+        case .newFlag(let flag): flag.wrappedValue != nil
         }
     }
 
@@ -194,6 +199,7 @@ enum FieldArgument {
         case .newConflict(let option): option.wrappedValue?.change == .takeBack
         case .newNameSource(let option): option.wrappedValue?.change == .takeBack
         case .newTask(let option): option.wrappedValue?.change == .takeBack
+        case .newFlag(let flag): flag.wrappedValue == false
         default: false
         }
     }
@@ -247,6 +253,7 @@ enum FieldArgument {
         case (.nameSource(let path), .newNameSource(let option)):
             values[keyPath: path] = option.wrappedValue?.change.value
         case (.task(let path), .newTask(let option)): values[keyPath: path] = option.wrappedValue?.change.value
+        case (.flag(let path), .newFlag(let flag)): values[keyPath: path] = flag.wrappedValue ?? false
         default: break
         }
     }

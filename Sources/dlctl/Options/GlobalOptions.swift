@@ -20,6 +20,12 @@ struct GlobalOptions: ParsableArguments {
             """, valueName: "time"))
     var timeout: SecondsArgument?
 
+    @Flag(name: .shortAndLong, help: "Print only errors, and what was asked for.")
+    var quiet = false
+
+    @Flag(name: .shortAndLong, help: "Tell on standard error which calls the daemon answers.")
+    var verbose = false
+
     /// The names of those options that take a value.
     static let valueOptions: Set<String> = ["--socket", "--instance", "--timeout"]
 

@@ -8,7 +8,20 @@ struct TransferOptions: ParsableArguments {
     @Flag(help: "Wait until every task has ended, with a progress bar on a terminal.")
     var wait = false
 
+    @Option(
+        name: .customLong("exec"),
+        help: ArgumentHelp(
+            "With --wait: run this command for each task that has ended, as dlctl events --exec does.",
+            valueName: "command"))
+    var command: String?
+
     init() {}
+
+    func validate() throws {
+        guard let command else { return }
+        if command.isEmpty { throw ValidationError("--exec: is empty; give a command.") }
+        if !wait { throw ValidationError("--exec: needs --wait.") }
+    }
 
     /// The idempotency key of the only task.
     var key: String? { fields.text("key") }

@@ -188,7 +188,8 @@ struct Aria2InputTests {
             ("http://h/\n checksum=sha-256", 2, 2, "\"checksum\" must be TYPE=DIGEST, such as sha-256=…"),
             (
                 "http://h/\n checksum=sha-224=00", 2, 2,
-                "\"checksum\": write ALGORITHM:HEX with one of sha-256, sha-512, sha-1, md5"
+                "\"checksum\": write ALGORITHM:HEX with one of sha-256, sha-512, sha-1, md5, "
+                    + "or 64, 128, 40 or 32 hexadecimal digits alone"
             ),
             ("http://h/\n header=A: b\n header=Range: c", 3, 2, "\"header\": Range is set by the daemon itself"),
             ("http://h/\n http-passwd=p", 2, 2, "\"http-passwd\": needs a user"),

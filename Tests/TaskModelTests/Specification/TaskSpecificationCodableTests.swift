@@ -28,7 +28,7 @@ struct TaskSpecificationCodableTests {
         {"afterTask":3,"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connectTimeout":6,\
         "connections":4,\
         "contentType":"t/t","cookies":"c","descriptor":2,"directory":"d","file":"/f","fileField":"n",\
-        "form":["a=b","c="],"headers":["A: b"],"key":"k","kind":"upload",\
+        "form":["a=b","c="],"headers":["A: b"],"insecure":true,"key":"k","kind":"upload",\
         "limit":1024,\
         "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],\
         "nameFrom":"final","netrc":"n","noMtime":true,\

@@ -53,7 +53,7 @@ struct TaskLifecycleTests {
             switch event {
             case .pause: .becomes(.paused, .user)
             case .update: .stays
-            case .resume, .resumeNow: .becomes(.queued)
+            case .resume, .resumeNow, .retry: .becomes(.queued)
             case .cancel: .becomes(.cancelled)
             default: .refused
             }
@@ -64,7 +64,7 @@ struct TaskLifecycleTests {
             case .cancel: .stays
             default: .refused
             }
-        case .completed: event == .recheck ? .becomes(.queued) : .refused
+        case .completed: event == .recheck || event == .retry ? .becomes(.queued) : .refused
         }
     }
 

@@ -17,6 +17,14 @@ struct ChecksumTests {
         #expect(try Checksum(parsing: checksum.description) == checksum)
     }
 
+    @Test("digits alone are of the algorithm with as many", arguments: Checksum.Algorithm.allCases)
+    func bare(algorithm: Checksum.Algorithm) throws {
+        let hex = String(repeating: "aB", count: algorithm.byteCount)
+        #expect(try Checksum(parsing: hex) == Checksum(parsing: "\(algorithm.rawValue):\(hex)"))
+        #expect(throws: FieldError.self) { try Checksum(parsing: hex + "0") }
+        #expect(throws: FieldError.self) { try Checksum(parsing: "g" + hex.dropFirst()) }
+    }
+
     @Test(
         "what is no digest is refused",
         arguments: [

@@ -363,6 +363,7 @@ struct AdmissionTests {
         for secret in secrets {
             #expect(fault(7, secret) { $0.url = "https://other/a" }?.field == "url")
             #expect(fault(7, secret) { $0.directory = "/srv/elsewhere" }?.field == "directory")
+            #expect(fault(7, secret) { $0.insecure = true }?.field == "insecure")
             let isKept = fault(7, secret) { $0.proxy = "http://elsewhere:3128" }?.field == "proxy"
             var task = TaskSpecification(url: "https://h/a")
             secret(&task)
@@ -372,6 +373,8 @@ struct AdmissionTests {
         }
         #expect(fault(7, { _ in }) { $0.url = "https://other/a" } == nil)
         #expect(fault(7, { _ in }) { $0.directory = "/srv/elsewhere" } == nil)
+        #expect(fault(7, { _ in }) { $0.insecure = true } == nil)
+        #expect(fault(7, { $0.insecure = true }) { $0.insecure = false } == nil)
         #expect(fault(0, { _ in }) { $0.directory = "/srv/elsewhere" }?.field == "directory", "root's rights bring it")
     }
 

@@ -102,6 +102,8 @@ struct HostAccessTests {
             #expect((proxied.credential != nil) == isSent && proxied.headerFields.isEmpty != isSent)
             let trusting = request(url, by: ann, hosts) { $0.caCertificates = "c" }
             #expect(trusting.credential == nil && trusting.headerFields.isEmpty)
+            let insecure = request(url, by: ann, hosts) { $0.insecure = true }
+            #expect(insecure.credential == nil && insecure.headerFields.isEmpty)
         }
     }
 

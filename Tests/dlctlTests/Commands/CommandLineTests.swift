@@ -14,6 +14,26 @@ import Testing
         try #require(try RootCommand.parseAsRoot(arguments) as? Command)
     }
 
+    /// Stands for a daemon that no call needs.
+    private static func unconnected() throws(ClientError) -> ControlClient { throw .noDaemon(paths: [], errno: 0) }
+
+    @Test("ids may be ranges, which are limited")
+    func ranges() throws {
+        let command = try parse("show", "1", "3-5", "9-9", as: Show.self)
+        #expect(command.arguments.ids == [1, 3, 4, 5, 9].map { TaskID($0) } && command.arguments.single == nil)
+        #expect(try parse("show", "7", as: Show.self).arguments.single == TaskID(7))
+        #expect(try parse("show", "1-10000", as: Show.self).arguments.ids.count == 10_000)
+        for bad in ["5-3", "3-", "-", "1-10001", "0-9223372036854775807", "1-2-3"] {
+            #expect(throws: (any Error).self) { try RootCommand.parseAsRoot(["show", "1", bad]) }
+        }
+    }
+
+    @Test("--quiet and --verbose may stand before or after the command")
+    func quiet() throws {
+        #expect(try parse("-q", "list", as: List.self).outer.first?.quiet == true)
+        #expect(try parse("pause", "1", "-v", as: Pause.self).global.verbose)
+    }
+
     @Test("--socket and --json may stand before or after the command")
     func globalOptions() throws {
         let before = try parse("--socket", "/s", "--json", "list", as: List.self)
@@ -161,7 +181,7 @@ import Testing
         let filtered = try parse(
             "set", "--batch", "b", "--state", "failed", "--search", "iso", "--directory", "isos", "--mirror", "none",
             as: SetCommand.self)
-        #expect(try filtered.selection.calls().first?.filter?.batch == "b")
+        #expect(try filtered.selection.calls(Self.unconnected).first?.filter?.batch == "b")
         let arguments = ["set"] + (1...2_000).map(String.init) + ["--priority", "low"]
         let joined = ArgumentRuns.join(arguments)
         #expect(joined.count == 4)
@@ -186,7 +206,7 @@ import Testing
     func selection() throws {
         let ids = (1...25_000).map(String.init) + ["7"]
         let command = try #require(try RootCommand.parseAsRoot(ArgumentRuns.join(["pause"] + ids)) as? Pause)
-        let calls = try command.selection.calls()
+        let calls = try command.selection.calls(Self.unconnected)
         #expect(calls.map { $0.ids?.count } == [10_000, 10_000, 5_000])
         #expect(calls.allSatisfy { $0.filter == nil })
     }
@@ -194,7 +214,7 @@ import Testing
     @Test("--all is a filter without conditions")
     func all() throws {
         let command = try parse("remove", "--all", "--delete-file", as: Remove.self)
-        let call = try #require(command.selection.calls(deleteFile: true).first)
+        let call = try #require(command.selection.calls(deleteFile: true, Self.unconnected).first)
         #expect(call.filter == TaskFilter())
         #expect(call.ids == nil)
         #expect(call.deleteFile == true)

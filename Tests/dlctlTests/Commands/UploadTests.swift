@@ -43,7 +43,7 @@ struct UploadTests {
         arguments: [
             (["a", "b", "https://h/in"], "URL that ends in /"), (["a", "https://h/in/?x=1"], "appended to a query"),
             (["a", "b", "https://h/in/?x=1"], "appended to a query"), (["d/a", "e/a", "https://h/in/"], "d/a and e/a"),
-            (["a", "a", "https://h/in/"], "a and a"),
+            (["a", "a", "https://h/in/"], "a and a"), (["-", "https://h/in/"], "standard input has no name"),
         ])
     func refused(arguments: [String], words: String) throws {
         let command = try #require(try RootCommand.parseAsRoot(["upload"] + arguments) as? Upload)
@@ -58,7 +58,10 @@ struct UploadTests {
 
     @Test(
         "a file and a URL are needed, and a key is for one file",
-        arguments: [["f"], [], ["--key", "k", "a", "b", "u/"]])
+        arguments: [
+            ["f"], [], ["--key", "k", "a", "b", "u/"], ["-", "a", "u/"], ["-r", "a", "b", "u/"], ["-r", "-", "u/"],
+            ["-r", "--key", "k", "a", "u/"], ["--exec", "true", "a", "u/"], ["--wait", "--exec", "", "a", "u/"],
+        ])
     func wrongUses(arguments: [String]) {
         #expect(throws: (any Error).self) { try RootCommand.parseAsRoot(["upload"] + arguments) }
     }

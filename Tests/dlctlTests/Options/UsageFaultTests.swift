@@ -55,7 +55,7 @@ import Testing
             ("show", "id", "give an id"), ("backup", "file", "give a file"), ("queue apply", "file", "give a file"),
             ("completion", "shell", "give a shell"), ("rpc", "method", "give a method"),
             ("show x", "id", "\"x\" is not a task id"),
-            ("pause x", "id", "\"x\" is not a task id (a whole number) or a state"),
+            ("pause x", "id", "\"x\" is not a task id (a whole number), a range such as 3-5 or a state"),
             ("retry faild", "id", "or a state; did you mean failed?"),
             ("watch failed", "id", "\"failed\" is not a task id"),
             ("move x --first", "id", "\"x\" is not a task id"),

@@ -14,7 +14,9 @@ extension StreamRun {
         return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
     }
 
-    func trustOptions() -> TrustOptions { TrustOptions(for: trustHost, port: peer?.port ?? 0, of: task) }
+    func trustOptions() -> TrustOptions {
+        TrustOptions(for: trustHost, port: peer?.port ?? 0, of: task, task.originalRequest)
+    }
 
     func setSecurity(of trust: TrustOptions, on easy: borrowing EasyHandle) throws(CurlError) {
         try SecurityOptions(

@@ -1,0 +1,28 @@
+import Foundation
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import dlctl
+
+@Suite("Commands for tasks that have ended")
+struct EndedTaskHooksTests {
+    @Test("each task has its turn with its variables, and one failure is told at the end")
+    func turns() throws {
+        let place = try TemporaryDirectory()
+        let hooks = EndedTaskHooks(
+            command: "echo \"$DLD_ID $DLD_EVENT $DLD_PATH\" >>'\(place.file("log"))'; [ \"$DLD_ID\" -ne 2 ]")
+        for (id, state) in [(1, .completed), (2, .failed), (3, .cancelled)] as [(Int64, TaskState)] {
+            var task = sampleTask(id, state)
+            task.path = "/d/\(id)"
+            hooks.run(task)
+        }
+        #expect(!hooks.finish())
+        #expect(
+            try String(contentsOfFile: place.file("log"), encoding: .utf8)
+                == "1 completed /d/1\n2 failed /d/2\n3 cancelled /d/3\n")
+        let good = EndedTaskHooks(command: "true")
+        good.run(sampleTask(1, .completed))
+        #expect(good.finish())
+    }
+}
