@@ -7,6 +7,7 @@ extension RootCommand {
     static let configuration = CommandConfiguration(
         commandName: "dlctl",
         abstract: "Controls the download daemon dld and shows its tasks.",
+        usage: "dlctl [<options>] <subcommand>",
         discussion: """
             Without a command, dlctl shows the state of the daemon and the tasks that run.
 
@@ -46,5 +47,6 @@ extension Queue {
     static let configuration = CommandConfiguration(
         commandName: "queue",
         abstract: "Applies queue files and lists batches.",
+        usage: "dlctl queue [<options>] <subcommand>",
         subcommands: [QueueApply.self, QueueList.self])
 }

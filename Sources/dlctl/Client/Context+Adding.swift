@@ -66,7 +66,7 @@ extension Context {
         } else if wait == nil {
             output.json(Shown(added, isOfBatch: batch != nil))
         }
-        guard let wait else { return }
+        guard let wait else { return try notePlaces(added, client) }
         let hooks = command.map(EndedTaskHooks.init)
         let onEnding = { (task: TaskStatus) in
             if !json, task.kind == .download, task.state == .completed, let path = task.path {
@@ -82,6 +82,15 @@ extension Context {
         if json { output.json(Shown(added, isOfBatch: batch != nil, tasks: waiter.settled)) }
         try conclude(waiter)
         if !areDone { throw ExitStatus.failed }
+    }
+
+    /// Tells on a terminal where the files of a few new downloads will be.
+    private func notePlaces(_ added: AddedTasks, _ client: ControlClient) throws(ClientError) {
+        guard !json, !isQuiet, Terminal.isTerminal(STDERR_FILENO), added.ids.count <= 3 else { return }
+        for id in added.ids where !added.found.contains(id) {
+            guard let task = try client.taskIfKnown(id), task.kind == .download, let path = task.path else { continue }
+            note((added.ids.count > 1 ? "\(id) " : "") + "goes to \(Escape.visible(path))")
+        }
     }
 
     /// Returns the line that names tasks which were queued although the answer cannot be written.

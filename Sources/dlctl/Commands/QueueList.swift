@@ -8,6 +8,7 @@ struct QueueList: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "Lists batches and the progress of their tasks.",
+        usage: "dlctl queue list [<options>]",
         discussion: """
             EXAMPLES:
               dlctl queue list

@@ -7,6 +7,7 @@ struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
         abstract: "Reloads the daemon's configuration.",
+        usage: "dlctl reload [<options>]",
         discussion: """
             Running transfers are not interrupted. If the file contains an error, the daemon keeps the current \
             configuration. The queue files that the configuration names are applied again.

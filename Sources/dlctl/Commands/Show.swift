@@ -8,6 +8,7 @@ struct Show: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Shows all details of tasks.",
+        usage: "dlctl show [<options>] <id> ...",
         discussion: """
             Below the details stand the connections of a running task, and the last
             attempts with the times of their steps. With --json, the output is an object for one id and an array for several.

@@ -6,6 +6,7 @@ struct Shutdown: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "shutdown",
         abstract: "Stops the daemon; tasks continue at its next start.",
+        usage: "dlctl shutdown [<options>]",
         discussion: """
             A systemd service stays stopped until someone starts it or a client connects to its socket. To keep it \
             stopped: systemctl stop dld.socket dld.service.

@@ -7,6 +7,7 @@ struct Status: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Shows the state of the daemon.",
+        usage: "dlctl status [<options>]",
         discussion: """
             EXAMPLES:
               dlctl status

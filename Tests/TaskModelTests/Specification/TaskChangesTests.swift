@@ -70,8 +70,8 @@ struct TaskChangesTests {
             (
                 #"{"metalink":true}"#, "metalink",
                 "cannot be changed after the task is added; only url, output, connections, limit, headers, priority, "
-                    + "startAt, directory, user, password, checksum, mirrors, proxy, checksumURL, maxSize, onConflict, "
-                    + "nameFrom, noMtime, cookies, netrc, userAgent, referer, caCertificates, insecure, connectTimeout, "
+                    + "startAt, directory, user, password, checksum, mirrors, proxy, insecure, checksumURL, maxSize, onConflict, "
+                    + "nameFrom, noMtime, cookies, netrc, userAgent, referer, caCertificates, connectTimeout, "
                     + "stallTimeout, afterTask, batch can"
             ),
             (#"{"header":["A: b"]}"#, "header", "is not a field that can be changed; did you mean headers?"),

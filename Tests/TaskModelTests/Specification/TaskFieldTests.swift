@@ -7,8 +7,10 @@ import Testing
 struct TaskFieldTests {
     private static let changeable = [
         "url", "output", "connections", "limit", "headers", "priority", "startAt", "directory", "user", "password",
-        "checksum", "mirrors", "proxy", "checksumURL", "maxSize", "onConflict", "nameFrom", "noMtime", "cookies",
-        "netrc", "userAgent", "referer", "caCertificates", "insecure", "connectTimeout", "stallTimeout", "afterTask", "batch",
+        "checksum", "mirrors", "proxy", "insecure", "checksumURL", "maxSize", "onConflict", "nameFrom", "noMtime",
+        "cookies",
+        "netrc", "userAgent", "referer", "caCertificates", "connectTimeout", "stallTimeout", "afterTask",
+        "batch",
     ]
 
     @Test("each name is that of one field, each stored value has a field, and a set has room for all")

@@ -15,6 +15,6 @@ struct EventOptionsTests {
     func unknownOwner() throws {
         let options = try EventOptions.parse(["--owner", "no-such-user-x"])
         let failure = #expect(throws: Failure.self) { try options.filter(ids: []) }
-        #expect(failure?.message.contains("--owner: there is no user 'no-such-user-x'") == true)
+        #expect(failure?.message.contains("--owner: there is no user \"no-such-user-x\"") == true)
     }
 }
