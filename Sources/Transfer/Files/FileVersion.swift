@@ -3,16 +3,16 @@ import Glibc
 package import HTTPTypes
 
 /// The version of a finished file, as its server stated it, and the file's size. A later request compares them (RFC
-/// 9110, section 13).
-package struct FileVersion: Sendable, Equatable {
+/// 9110, section 13). It is a class, so that it takes little room in the transfers without one.
+package final class FileVersion: Sendable {
     /// The size in bytes, if known.
     private let size: Int64?
     /// The ``ResumeData/resource(of:)`` of the requested URL. A validator has no meaning for another one.
     private let resource: String
     /// The `ETag`, if it can be sent back unchanged.
-    private(set) var entityTag: String?
+    let entityTag: String?
     /// The `Last-Modified` date in seconds since 1970.
-    private(set) var lastModified: Int64?
+    let lastModified: Int64?
 
     private static let longestTag = 256
 
@@ -65,18 +65,17 @@ package struct FileVersion: Sendable, Equatable {
     /// Creates the version of a file from its record, or from its time if there is no record.
     ///
     /// - Returns: `nil` where the file was changed since the record, or is of another URL.
-    fileprivate init?(of file: FileDescriptorOwner, _ status: stat, url: String) {
-        self.init(size: Int64(status.st_size), url: url, ResourceValidator())
-        guard let recorded = PartFile.version(of: file.raw) else {
-            lastModified = Int64(status.st_mtim.tv_sec)
-            return
+    fileprivate convenience init?(of file: FileDescriptorOwner, _ status: stat, url: String) {
+        var validator = ResourceValidator(lastModified: HTTPDate.text(Int64(status.st_mtim.tv_sec)))
+        if let recorded = PartFile.version(of: file.raw) {
+            let words = recorded.split(separator: " ", maxSplits: 5)
+            guard words.count == 6, words[0..<3].joined(separator: " ") == FileVersion.state(status),
+                words[3] == ResumeData.resource(of: url)
+            else { return nil }
+            validator.entityTag = String(words[5])
+            validator.lastModified = Int64(words[4]).map(HTTPDate.text)
         }
-        let words = recorded.split(separator: " ", maxSplits: 5)
-        guard words.count == 6, words[0..<3].joined(separator: " ") == Self.state(status), words[3] == resource else {
-            return nil
-        }
-        let date = Int64(words[4]).map(HTTPDate.text)
-        self.init(size: size, url: url, ResourceValidator(entityTag: String(words[5]), lastModified: date))
+        self.init(size: Int64(status.st_size), url: url, validator)
     }
 }
 
