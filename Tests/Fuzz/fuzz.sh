@@ -54,7 +54,7 @@ sources=(
     "$transfer"/Exports.swift
     "$transfer"/Cookies/{Cookie,Cookie+Matching,Cookie+Netscape,CookieOrigin,SetCookie}.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
-    "$root"/Sources/TaskFiles/Text/{FileError,FileNote,FileText}.swift
+    "$root"/Sources/TaskFiles/Text/{FileError,FileFaults,FileNote,FileText}.swift
     "$root"/Sources/TaskFiles/QueueFiles/QueueEntry.swift
     "$root"/Sources/TaskFiles/{Aria2,Checksums,Metalink,XML}/*.swift
     "$here"/*.swift
