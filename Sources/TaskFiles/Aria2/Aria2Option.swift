@@ -46,7 +46,7 @@ enum Aria2Option {
     private static let refused: [String: (harmless: [String], reason: String)] = [
         "ca-certificate": ([], "is not supported in input files; use dlctl add --cacert FILE, or set tls.ca-file"),
         "certificate": ([], "is not supported: dld has no client certificates"),
-        "check-certificate": (["true"], "is not supported: dld always verifies certificates"),
+        "check-certificate": (["true"], "is not supported; to leave certificates unverified, add --insecure"),
         "dry-run": (["false"], "would fetch nothing; remove the entry"),
         "follow-metalink": (["false"], "is not supported in input files; use dlctl add --metalink URL"),
         "follow-torrent": (["false"], "is not supported: dld does not support BitTorrent"),

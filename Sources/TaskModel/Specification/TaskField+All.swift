@@ -48,7 +48,10 @@ extension TaskField {
         TaskField(
             "directory", .text(\.task.directory, "a directory"), kinds: .downloads, filling: .nested, key: .ofAll,
             option: Option(
-                "The directory; a relative path is below the daemon's download directory.", value: "dir",
+                """
+                The directory; a relative path is below the daemon's download directory, or below the current one if it \
+                begins with a period, as . does.
+                """, value: "dir",
                 short: "d"),
             change: Option(
                 """

@@ -75,11 +75,11 @@ struct DownloadPlace: Hashable {
     static func settled(
         _ directory: String?, isShared: Bool, owner: UInt32, settings: QueueSettings
     ) throws(FieldError) -> String? {
-        let isOwn = isOwn(directory)
-        guard !(isShared && isOwn) else {
-            throw FieldError(field: "directory", message: "is below your own directory, which is not shared")
+        guard !isOwn(directory) else {
+            throw FieldError(
+                field: "directory", message: "begins with ~, which only shells replace; give the whole path")
         }
-        guard settings.layout == .perUser, owner != settings.daemonUser, !isOwn else { return directory }
+        guard settings.layout == .perUser, owner != settings.daemonUser else { return directory }
         let names = components(directory ?? "")
         guard isShared || directory?.utf8.first == UInt8(ascii: "/") else {
             return ([ownMark] + names).joined(separator: "/")

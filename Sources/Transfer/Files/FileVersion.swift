@@ -9,6 +9,9 @@ package final class FileVersion: Sendable {
     private let size: Int64?
     /// The ``ResumeData/resource(of:)`` of the requested URL. A validator has no meaning for another one.
     private let resource: String
+    /// Whether the version stands on the file. Otherwise only the file's time and size are known, and not of which URL it
+    /// is.
+    let isRecorded: Bool
     /// The `ETag`, if it can be sent back unchanged.
     let entityTag: String?
     /// The `Last-Modified` date in seconds since 1970.
@@ -16,8 +19,9 @@ package final class FileVersion: Sendable {
 
     private static let longestTag = 256
 
-    init(size: Int64?, url: String, _ validator: ResourceValidator) {
+    init(size: Int64?, url: String, _ validator: ResourceValidator, isRecorded: Bool = true) {
         self.size = size
+        self.isRecorded = isRecorded
         resource = ResumeData.resource(of: url)
         lastModified = validator.lastModified.flatMap(HTTPDate.parse)
         entityTag = validator.entityTag.flatMap { tag in
@@ -27,8 +31,9 @@ package final class FileVersion: Sendable {
     }
 
     /// The request field that makes a server send the file only if it has another version; `nil` where the version has
-    /// no validator.
+    /// no validator. A file without a record is compared with the response instead: its time alone says too little.
     package var condition: HTTPField? {
+        guard isRecorded else { return nil }
         if let entityTag { return HTTPField(name: .ifNoneMatch, value: entityTag) }
         return lastModified.map { HTTPField(name: .ifModifiedSince, value: HTTPDate.text($0)) }
     }
@@ -66,16 +71,18 @@ package final class FileVersion: Sendable {
     ///
     /// - Returns: `nil` where the file was changed since the record, or is of another URL.
     fileprivate convenience init?(of file: FileDescriptorOwner, _ status: stat, url: String) {
+        var isRecorded = false
         var validator = ResourceValidator(lastModified: HTTPDate.text(Int64(status.st_mtim.tv_sec)))
         if let recorded = PartFile.version(of: file.raw) {
             let words = recorded.split(separator: " ", maxSplits: 5)
             guard words.count == 6, words[0..<3].joined(separator: " ") == FileVersion.state(status),
                 words[3] == ResumeData.resource(of: url)
             else { return nil }
+            isRecorded = true
             validator.entityTag = String(words[5])
             validator.lastModified = Int64(words[4]).map(HTTPDate.text)
         }
-        self.init(size: Int64(status.st_size), url: url, validator)
+        self.init(size: Int64(status.st_size), url: url, validator, isRecorded: isRecorded)
     }
 }
 
@@ -87,5 +94,10 @@ extension Directory {
     package func version(of name: String, from url: String) -> FileVersion? {
         guard let (file, status) = open(reading: name), status.st_mode & S_IFMT == S_IFREG else { return nil }
         return FileVersion(of: file, status, url: url)
+    }
+
+    /// Records the version of the finished file `name`.
+    func record(_ version: FileVersion, of name: String) {
+        if let (file, _) = open(reading: name) { version.record(on: file) }
     }
 }

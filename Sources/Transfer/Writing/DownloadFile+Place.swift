@@ -59,10 +59,12 @@ extension DownloadFile {
     ) throws(TransferError) {
         let url = task.originalRequest.url
         let validator = metadata.head?.validator ?? version.validator
+        let shown = FileVersion(size: total, url: url, validator)
         if let known = directory.version(of: destination.name, from: url), known.isShown(by: validator, total: total) {
+            if !known.isRecorded { directory.record(shown, of: destination.name) }
             throw .taken(destination, in: directory)
         }
-        destination.version = FileVersion(size: total, url: url, validator)
+        destination.version = shown
     }
 
     /// Returns the error by which the download completes with the file that is there, because a response says that the

@@ -67,9 +67,11 @@ extension Context {
             output.json(Shown(added, isOfBatch: batch != nil))
         }
         guard let wait else { return try notePlaces(added, client) }
+        let barsNamePaths = showsBars && Terminal.isTerminal(STDOUT_FILENO)
         let hooks = command.map(EndedTaskHooks.init)
         let onEnding = { (task: TaskStatus) in
-            if !json, task.kind == .download, task.state == .completed, let path = task.path {
+            // Beside bars on the same terminal, the last line of the task has the path.
+            if !json, !barsNamePaths, task.kind == .download, task.state == .completed, let path = task.path {
                 output.line(Escape.visible(path))
                 output.flush()
             }
@@ -89,7 +91,10 @@ extension Context {
         guard !json, !isQuiet, Terminal.isTerminal(STDERR_FILENO), added.ids.count <= 3 else { return }
         for id in added.ids where !added.found.contains(id) {
             guard let task = try client.taskIfKnown(id), task.kind == .download, let path = task.path else { continue }
-            note((added.ids.count > 1 ? "\(id) " : "") + "goes to \(Escape.visible(path))")
+            let isTaken = access(path, F_OK) == 0
+            note(
+                (added.ids.count > 1 ? "\(id) " : "") + "goes to \(Escape.visible(path))"
+                    + (isTaken ? ", or beside it: there is a file of that name" : ""))
         }
     }
 

@@ -13,7 +13,7 @@ struct Add: DaemonCommand {
 
             EXAMPLES:
               dlctl add https://example.org/a.iso
-              dlctl add -o latest.iso -d isos https://example.org/a.iso
+              dlctl add -o latest.iso -d . https://example.org/a.iso
               dlctl add --wait https://example.org/a.iso https://example.org/b.iso
               dlctl add --glob 'https://example.org/disk[1-9].{iso,sig}'
               dlctl add --wait --exec 'tar -xf "$DLD_PATH"' https://example.org/a.tar

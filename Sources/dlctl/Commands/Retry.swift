@@ -5,7 +5,7 @@ struct Retry: DaemonCommand {
         commandName: "retry",
         abstract: "Queues tasks again that failed, were cancelled or need you.",
         discussion: """
-            Downloaded bytes that are still valid are kept. Without ids and states, retry takes failed and cancelled \
+            Downloaded bytes that are still valid are kept. With --all or a filter without states, retry takes failed and cancelled \
             tasks, and those that are paused because they need a login, a new URL or a new source.
 
             A completed task is fetched or sent again from the beginning if its id or its state is given. Its file stays \

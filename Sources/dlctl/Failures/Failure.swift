@@ -59,7 +59,7 @@ struct Failure: Error, Equatable {
         case .timedOut:
             self.init(
                 .timedOut, code: .timeout,
-                "\(error): it may be stopped, or very busy; `systemctl status dld` shows it (your own: with --user), and "
+                "\(error): it may be stopped, or very busy, and may yet carry the command out; `systemctl status dld` shows it (your own: with --user), and "
                     + "--timeout TIME waits longer")
         case .callTooLong: self.init(.usage, code: .tooLarge, "\(error); give fewer tasks in one command")
         case .malformedAnswer: self.init(.failed, code: .internal, "\(error)")

@@ -16,8 +16,12 @@ enum FilePath {
     }
 
     /// Returns a directory for downloads as the daemon takes it. A path that begins with a period is beneath the current
-    /// directory of this process; another relative one stays, since it is beneath the daemon's directory for downloads.
+    /// directory of this process, and one that begins with a tilde, which the shell has left, beneath the home directory.
+    /// Another relative one stays, since it is beneath the daemon's directory for downloads.
     static func directory(_ path: String) -> String {
+        if path == "~" || path.hasPrefix("~/"), let home = Environment.variables["HOME"], home.hasPrefix("/") {
+            return home + path.dropFirst()
+        }
         guard path.hasPrefix(".") else { return path }
         let whole = absolute(path)
         if let real = realpath(whole, nil) {

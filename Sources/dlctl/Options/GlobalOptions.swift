@@ -16,7 +16,7 @@ struct GlobalOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Give up after this time, such as 5s or 10m, with exit status 75. Without it the daemon has 30s for each \
-            answer, and waiting for tasks has no limit.
+            answer, and waiting for tasks has no limit. watch without ids, top and events --follow go on until Ctrl-C.
             """, valueName: "time"))
     var timeout: SecondsArgument?
 

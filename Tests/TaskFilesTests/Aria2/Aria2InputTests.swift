@@ -168,7 +168,7 @@ struct Aria2InputTests {
             ),
             (
                 "http://h/\n check-certificate=false", 2, 2,
-                "\"check-certificate\" is not supported: dld always verifies certificates"
+                "\"check-certificate\" is not supported; to leave certificates unverified, add --insecure"
             ),
             (
                 "http://h/\n all-proxy=", 2, 2,

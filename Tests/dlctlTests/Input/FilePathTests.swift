@@ -15,6 +15,9 @@ struct FilePathTests {
         #expect(FilePath.directory(".") == real && FilePath.directory("./") == real)
         #expect(FilePath.directory("./no/such/../one") == here + "/no/one")
         #expect(FilePath.directory("../../../../../../../../../../nowhere") == "/nowhere")
+        if let home = Environment.variables["HOME"] {
+            #expect(FilePath.directory("~/a") == home + "/a" && FilePath.directory("~") == home)
+        }
         #expect(FilePath.directory(".hidden") == here + "/.hidden")
     }
 }
