@@ -64,7 +64,7 @@ public struct TaskLifecycle: Sendable, Equatable {
         case pause, resume, resumeNow, cancel, retry
         /// A queue file with a completed task's entry, which asks to fetch the file again if it changed.
         case recheck
-        /// A change of the options. It does not change the lifecycle by itself; see ``updated(by:now:)``.
+        /// A change of the options. It does not change the lifecycle by itself; see ``updated(by:startAt:now:)``.
         case update
     }
 

@@ -23,7 +23,7 @@ extension TaskStore {
         ) throws(FieldError) -> NewTask
 
     /// Changes a task's specification, records an event, and changes the task's lifecycle accordingly (see
-    /// ``TaskLifecycle/updated(by:now:)``). Bytes and resume data are kept. A running task is treated as ready, which
+    /// ``TaskLifecycle/updated(by:startAt:now:)``). Bytes and resume data are kept. A running task is treated as ready, which
     /// is its stored state.
     ///
     /// - Parameter owner: the user whose tasks can be changed; `nil` for all users.
