@@ -280,7 +280,7 @@ struct QueueFileTests {
 
     @Test("a misspelt queue file ends a batch with 1, and says where")
     func batchModeMisspelt() async throws {
-        let daemon = try DaemonProcess(configuration: quickRetries)
+        let daemon = try DaemonProcess(configuration: quickRetries + onlyDownloads)
         let file = try daemon.directory.write("downlods: []\n", to: "queue.yaml")
         let batch = try daemon.launch(extra: ["--queue", file, "--exit-when-done"])
         #expect(try await batch.wait() == .exited(1))
