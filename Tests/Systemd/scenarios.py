@@ -389,7 +389,7 @@ class Scenarios(Faults):
         check("/etc/dld/night.yaml does not exist" in said.stderr, said.stderr)
         box.write("/etc/dld/night.yaml", "limits: {active-tasks: 3}\n", 0o644)
         box.run("systemctl", "restart", "dld@night.service")
-        number = int(self.dlctl("--instance", "night", "add", "--wait", f"http://{SERVER}/small"))
+        number = int(self.dlctl("--instance", "night", "add", "--wait", f"http://{SERVER}/small").split()[0])
         task = self.task(number, "anna", "--instance", "night")
         check(task["path"].startswith("/var/lib/dld-night/downloads/"), task["path"])
         status = json.loads(self.dlctl("--instance", "night", "status", "--json"))
@@ -406,7 +406,7 @@ class Scenarios(Faults):
             "systemctl", "--user", "is-system-running", user="anna", environment=own,
             check=False).stdout.strip() in ("running", "degraded"))
         box.run("systemctl", "--user", "enable", "--now", "dld.socket", user="anna", environment=own)
-        number = int(self.dlctl("add", "--wait", f"http://{SERVER}/small", environment=own))
+        number = int(self.dlctl("add", "--wait", f"http://{SERVER}/small", environment=own).split()[0])
         task = json.loads(self.dlctl("show", "--json", str(number), environment=own))
         check(task["path"].startswith("/home/anna/Downloads/small"), task["path"])
         box.run("systemctl", "--user", "start", "dld@work.socket", user="anna", environment=own)
@@ -424,7 +424,7 @@ class Scenarios(Faults):
             self.box.run("dlctl", "wait", str(number), "--timeout", "20", user="anna", check=False)
             task = self.task(number)
             check((task["error"] or {}).get("code") == "address-not-allowed", f"{address}: {task}")
-        number = int(self.dlctl("add", "--wait", "http://127.0.0.1/small", user="root"))
+        number = int(self.dlctl("add", "--wait", "http://127.0.0.1/small", user="root").split()[0])
         check(self.task(number, "root")["state"] == "completed", "root is denied an address")
 
     def credentials(self):
