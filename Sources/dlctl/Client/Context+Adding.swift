@@ -53,8 +53,7 @@ extension Context {
     ///   - isFollowing: whether ``follow(_:)`` was called before the tasks were added.
     func conclude(
         _ added: AddedTasks, batch: String? = nil, cookies: String? = nil, wait: [TaskID]?, command: String? = nil,
-        client: ControlClient,
-        isFollowing: Bool = false
+        client: ControlClient, isFollowing: Bool = false
     ) throws {
         report(warnings: added.notes, cookies: cookies)
         output.lossNote = Self.lossNote(added.ids)
@@ -113,14 +112,9 @@ extension Context {
         }
         for id in added.found {
             guard let task = try client.taskIfKnown(id) else { continue }
-            if let note = added.note(of: task) { return writeNote(note) }
+            if let note = added.note(of: task) { return self.note(Escape.visible(note)) }
             states[task.state.rawValue, default: 0] += 1
         }
-        writeNote(added.note(states: states))
-    }
-
-    /// Writes a note that is not an error to standard error.
-    private func writeNote(_ note: String) {
-        self.note(Escape.visible(note))
+        note(Escape.visible(added.note(states: states)))
     }
 }

@@ -5,8 +5,8 @@ struct Retry: DaemonCommand {
         commandName: "retry",
         abstract: "Queues tasks again that failed, were cancelled or need you.",
         discussion: """
-            Downloaded bytes that are still valid are kept. With --all or a filter without states, retry takes failed and cancelled \
-            tasks, and those that are paused because they need a login, a new URL or a new source.
+            Downloaded bytes that are still valid are kept. With --all or a filter without states, retry takes failed and \
+            cancelled tasks, and those that are paused because they need a login, a new URL or a new source.
 
             A completed task is fetched or sent again from the beginning if its id or its state is given. Its file stays \
             until the new one is complete and replaces it. Headers and logins were deleted when it completed; a \

@@ -49,7 +49,7 @@ struct SetCommand: DaemonCommand {
             throw ValidationError(
                 "--\(field.word) none removes all \(field.name) and cannot be combined with other values.")
         }
-        if let option = optionOfOneTask, singleTask == nil {
+        if let option = optionOfOneTask, selection.arguments.single == nil {
             throw ValidationError("\(option) can be used with one task only; give its id.")
         }
     }
@@ -61,13 +61,10 @@ struct SetCommand: DaemonCommand {
             .map { "--" + $0.word }
     }
 
-    /// The task id, if the selection is a single id.
-    private var singleTask: TaskID? { selection.arguments.single }
-
     func perform(_ context: Context) throws {
         var input = InputText()
         let changes = try changes(&input)
-        if let id = singleTask, !selection.dryRun {
+        if let id = selection.arguments.single, !selection.dryRun {
             try change(id, changes, context)
         } else {
             try changeSeveral(changes, context)
@@ -109,7 +106,7 @@ struct SetCommand: DaemonCommand {
     }
 
     /// The batch to which the tasks move: beside ids, `--batch` selects nothing.
-    private var newBatch: String? { selection.arguments.ids.isEmpty ? nil : selection.filter.batch }
+    private var newBatch: String? { selection.arguments.haveIDs ? selection.filter.batch : nil }
 
     func changes(_ input: inout InputText) throws(Failure) -> TaskChanges {
         var changes = try fields.changes(&input)

@@ -4,7 +4,7 @@ import Glibc
 struct FileTree {
     /// The paths relative to the directory, in the order of their names.
     private(set) var files: [String] = []
-    /// What was passed over: symbolic links and special files, as relative paths with what they are.
+    /// The symbolic links and special files that were passed over, as relative paths with their kinds.
     private(set) var skipped: [String] = []
     let root: String
 

@@ -190,6 +190,14 @@ import Testing
         #expect(try many.selection.arguments.ids.count == 2_000 && many.changes(&input).priority == .set(.low))
     }
 
+    @Test("beside ids and ranges of ids, the batch of set is the new one", arguments: ["7", "7-9", "1 3-5"])
+    func newBatch(ids: String) throws {
+        let words = ["set"] + ids.split(separator: " ").map(String.init) + ["--batch", "nightly"]
+        let command = try #require(try RootCommand.parseAsRoot(ArgumentRuns.join(words)) as? SetCommand)
+        var input = InputText()
+        #expect(try command.changes(&input).batch == .set("nightly"))
+    }
+
     @Test("a limit is a rate")
     func limit() throws {
         let command = try parse("add", "--limit", "1.5M", "http://a/1", as: Add.self)
