@@ -24,7 +24,7 @@ public struct TaskRecord: Sendable, Equatable {
     public var verified: Bool = false
     /// The file's digest from a list of digests or from a Metalink, once known.
     public var foundChecksum: String?
-    /// How often the task was retried after its completion.
+    /// The number of retries after the task's completion.
     public var round: Int = 0
 
     public init(

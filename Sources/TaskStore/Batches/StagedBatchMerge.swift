@@ -320,8 +320,7 @@ struct StagedBatchMerge {
             StatementArguments(entry.stored.arguments + [id.rawValue]))
         let batchLeft = known.stored.batch != entry.stored.batch ? try database.batch(of: id) : nil
         if known.stored.batch != entry.stored.batch {
-            let group = try database.group(owner: owner, batch: entry.stored.batch)
-            try database.run("UPDATE task SET flow = ? WHERE id = ?", [group, id.rawValue])
+            try database.move(id, toBatch: entry.stored.batch, of: owner)
         }
         if isMoved { try database.run("UPDATE task SET path = ? WHERE id = ?", [entry.path, id.rawValue]) }
         if leavesDirectory { try database.forgetBytes(of: id) }

@@ -238,8 +238,7 @@ extension Database {
         }
         let batchLeft = plan.before.batch != plan.after.batch ? plan.before.batch : nil
         if plan.before.batch != plan.after.batch {
-            let group = try group(owner: plan.head.owner, batch: plan.after.batch)
-            try run("UPDATE task SET flow = ? WHERE id = ?", [group, id.rawValue])
+            try move(id, toBatch: plan.after.batch, of: plan.head.owner)
             try check(quota, of: plan.head.owner, batches: Set([plan.after.batch].compactMap(\.self)))
         }
         if plan.afterTask.before != plan.afterTask.after {

@@ -57,6 +57,11 @@ extension Database {
         return lastInsertedRowID
     }
 
+    /// Moves a task to a batch of its owner; `nil` takes it out of its batch. Triggers count it there.
+    func move(_ id: TaskID, toBatch batch: String?, of owner: UInt32) throws {
+        try run("UPDATE task SET flow = ? WHERE id = ?", [try group(owner: owner, batch: batch), id.rawValue])
+    }
+
     /// Adds new tasks to the group's count. Later changes are counted by triggers.
     ///
     /// - Parameter state: the state as stored.
