@@ -269,9 +269,12 @@ struct WatchingTests {
         let task = try await daemon.state(of: running, "to begin") { $0.bytesDone > 0 }
         let since = try #require(task.idleSince)
         #expect(task.reconnectsAt == since + 60_000)
-        try await eventually(that: "the list says so", within: .seconds(20), every: .milliseconds(500)) {
-            try await daemon.dlctl("list").output.contains("connecting, no data for 5 s")
+        let words = /connecting, no data for (\d+) s/
+        try await eventually(that: "the list says so", within: .seconds(40), every: .milliseconds(500)) {
+            try await daemon.dlctl("list").output.contains(words)
         }
+        let seconds = try await daemon.dlctl("list").output.firstMatch(of: words)?.1
+        #expect(try #require(seconds.flatMap { Int($0) }) >= 5)
         let waiting = try await daemon.state(of: silent, "to wait for a byte") { $0.idleSince != nil }
         #expect(waiting.reconnectsAt == nil && waiting.phase == .connecting)
         #expect(try await daemon.dlctl("pause", "\(running)").succeeded)

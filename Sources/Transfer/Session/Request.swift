@@ -277,8 +277,11 @@ public class Request: @unchecked Sendable, Identifiable, CustomStringConvertible
             return
         }
         session.monitors?.notify { [self] in $0.request(self, didCreate: task) }
+        // Before the task starts: its first bytes obey the limit. Under the lock: an older limit replaces no newer one.
+        own.withLock { own in
+            if let rate = own.rate { task.maximumRate = rate }
+        }
         delegate.synchronizeTaskState()
-        if let rate = own.withLock({ $0.rate }) { task.maximumRate = rate }
     }
 
     // MARK: The end of an attempt

@@ -29,6 +29,55 @@ struct RequestTests {
         #expect(manager.delegate.requestCount == 0)
     }
 
+    @Test("a limit that is set before the start is there before the first byte")
+    func limitBeforeStart() throws {
+        /// Notes which limit it has when it starts, and does nothing.
+        final class IdleTask: SessionTask {
+            let identifier = 0
+            let state = SessionTaskState.suspended
+            let originalRequest: TransferRequest
+            let progress = TransferProgress()
+            let metrics = TransferMetrics()
+            let rateAtStart = Mutex<Int64?>(nil)
+            private let rate: Atomic<Int64>
+
+            init(_ request: TransferRequest) {
+                originalRequest = request
+                rate = Atomic(request.maximumRate ?? 0)
+            }
+
+            var currentRequest: TransferRequest { originalRequest }
+            var response: ResponseHead? { nil }
+            var error: TransferError? { nil }
+            var priority: Double {
+                get { 0.5 }
+                set {}
+            }
+            var maximumRate: Int64? {
+                get { rate.load(ordering: .relaxed) }
+                set { rate.store(newValue ?? 0, ordering: .relaxed) }
+            }
+            func resume() { rateAtStart.withLock { $0 = maximumRate } }
+            func suspend() {}
+            func cancel() {}
+        }
+        let notes = Notes<IdleTask>()
+        let manager = try SessionManager(configuration: .test(), startRequestsImmediately: false)
+        let request = Request(
+            .success(TransferRequest(url: "http://127.0.0.1/")), delegate: TaskDelegate(), progress: TransferProgress(),
+            manager: manager
+        ) {
+            let task = IdleTask($0)
+            notes.add(task)
+            return task
+        }
+        request.limit(to: 7).resume()
+        #expect(notes.all.map { $0.rateAtStart.withLock { $0 } } == [7])
+        request.limit(to: 9)
+        #expect(notes.all.map(\.maximumRate) == [9])
+        request.cancel()
+    }
+
     @Test("handlers run in their order, and a late one at once")
     func handlers() async throws {
         let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
