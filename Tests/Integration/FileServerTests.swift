@@ -51,6 +51,38 @@ struct FileServerTests {
         #expect(!exists("\(server.uploads)/other"))
     }
 
+    /// Uploads a tree into directories that the server lacks, twice.
+    private func uploadTree(
+        _ daemon: DaemonProcess, to url: String, stored: String, _ options: [String] = []
+    ) async throws {
+        let tree = try daemon.directory.makeDirectory("tree")
+        for place in ["a", "a/b c", "d"] { try #require(mkdir("\(tree)/\(place)", 0o755) == 0) }
+        for name in ["1", "a/2", "a/b c/3", "d/4"] { _ = try daemon.directory.write(name, to: "tree/" + name) }
+        for _ in 0..<2 {
+            let upload = try await daemon.dlctl(["upload", "--wait", "-r", tree, url] + options)
+            #expect(upload.succeeded, "\(upload.error)")
+            #expect(TemporaryDirectory.names(beneath: stored).filter { $0.contains(".dld-") } == [])
+            for name in ["1", "a/2", "a/b c/3", "d/4"] { #expect(try text(of: "\(stored)/\(name)") == name) }
+        }
+    }
+
+    @Test("an FTP server gets a tree with its directories")
+    func treeByFTP() async throws {
+        let server = try await Vsftpd()
+        try await uploadTree(
+            try await DaemonProcess.started(), to: server.url("/upload/new/in/"), stored: "\(server.uploads)/new/in")
+    }
+
+    @Test("an SFTP server gets a tree with its directories", .enabled(if: isRoot))
+    func treeBySFTP() async throws {
+        let server = try await SFTPServer()
+        let home = try server.makeHome(knowing: server.hostKeys.filter { $0.type == .ed25519 })
+        try #require(try await run(["cp", server.clientKey.privateKey, home + "/.ssh/id_ed25519"]).succeeded)
+        try await uploadTree(
+            try await daemon(atHome: home), to: server.url("/new/in/"), stored: "\(server.root)/new/in",
+            ["--user", server.user])
+    }
+
     @Test("a login by name and password file, or in the URL; another is for a person to mend", .enabled(if: isRoot))
     func login() async throws {
         let server = try await Vsftpd(login: .user("ann", password: "open sesame"))

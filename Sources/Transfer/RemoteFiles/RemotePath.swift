@@ -5,6 +5,8 @@
 struct RemotePath: Sendable, Equatable {
     /// The maximum length of a path, in bytes: `PATH_MAX` on Linux.
     static let maximumLength = 4096
+    /// The maximum number of directories that are created on the way to a file.
+    static let maximumDepth = 64
     /// The maximum length of a file name on most servers, in bytes.
     static let maximumNameLength = 255
 
@@ -149,6 +151,17 @@ struct RemotePath: Sendable, Equatable {
     /// - Parameter mayFail: Whether the following commands are run even if this one fails.
     func removal(mayFail: Bool) -> [UInt8] {
         (mayFail ? Array("*".utf8) : []) + Array((scheme.isFTP ? "DELE " : "rm ").utf8) + argument
+    }
+
+    /// The commands that create the directories on the way to the file, from the first one on. Each may fail, because most
+    /// exist. Empty if there are none, or more than ``maximumDepth``.
+    var directoryCreations: [[UInt8]] {
+        let ends = bytes.indices.filter { $0 > 0 && bytes[$0] == UInt8(ascii: "/") && bytes[$0 - 1] != bytes[$0] }
+        guard ends.count <= Self.maximumDepth else { return [] }
+        return ends.map { end in
+            Array((scheme.isFTP ? "*MKD " : "*mkdir ").utf8)
+                + RemotePath(scheme: scheme, bytes: Array(bytes[..<end])).argument
+        }
     }
 
     func renaming(to other: RemotePath) -> [[UInt8]] {

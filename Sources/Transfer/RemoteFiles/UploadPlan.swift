@@ -16,6 +16,8 @@ struct UploadPlan {
         /// A transfer of the file to the temporary name, from this offset on. If the offset is 0, the rename to the
         /// final name is part of the step.
         case storeAside(from: Int64)
+        /// The creation of the directories on the way to the file, those that exist excepted.
+        case makeDirectories
         /// A request for the current size of the temporary file.
         case measureWhole
         /// The rename of the temporary file to the final name.
@@ -63,11 +65,14 @@ struct UploadPlan {
     private(set) var step: Step
     /// The length of the whole file in bytes, if known.
     private let length: Int64?
+    /// Whether directories are created if the server refuses the temporary file; at most once.
+    private var mayMakeDirectories: Bool
     /// Whether a further attempt may continue from the temporary file.
     var mayLeaveRemains = false
 
-    init(length: Int64? = nil, hasRemains: Bool = false) {
+    init(length: Int64? = nil, hasRemains: Bool = false, mayMakeDirectories: Bool = false) {
         self.length = length
+        self.mayMakeDirectories = mayMakeDirectories
         step = hasRemains ? .measureRest : .storeAside(from: 0)
     }
 
@@ -79,8 +84,10 @@ struct UploadPlan {
             case (.measureRest, .measured(let size)), (.compareRemains, .compared(let size)): rest(size)
             case (.measureRest, .nameRefused), (.compareRemains, .nameRefused): .storeAside(from: 0)
             case (.measureWhole, .measured(let size)): size == length ? .rename : .storeAside(from: 0)
+            case (.makeDirectories, .done), (.makeDirectories, .commandRefused): .storeAside(from: 0)
             case (.storeAside(let offset), .done): offset > 0 ? .measureWhole : .finish
             case (_, .done): .finish
+            case (.storeAside(from: 0), .nameRefused) where mayMakeDirectories: .makeDirectories
             case (.storeAside(from: 0), .nameRefused): .storeDirectly
             // The server does not allow appending to the temporary file.
             case (.storeAside, .nameRefused): .storeAside(from: 0)
@@ -98,6 +105,7 @@ struct UploadPlan {
             case (_, .measured), (_, .compared), (_, .commandRefused), (_, .nameRefused):
                 .fail(TransferError(.internal, "an upload reached an invalid state"), leavesRemains: false)
             }
+        if step == .makeDirectories { mayMakeDirectories = false }
         return step
     }
 

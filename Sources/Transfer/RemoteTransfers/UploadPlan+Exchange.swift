@@ -27,6 +27,7 @@ extension UploadPlan.Step {
                 commandsAfter: temporary.sizeQuestion + temporary.renaming(to: path))
         case .storeAside(let offset):
             return RemoteStep(work: .store(length: place.length, from: offset), path: temporary)
+        case .makeDirectories: return RemoteStep(work: .command, commandsBefore: path.directoryCreations)
         case .rename: return RemoteStep(work: .command, commandsBefore: temporary.renaming(to: path))
         case .replace:
             return RemoteStep(
@@ -71,6 +72,9 @@ extension UploadPlan.Event {
                 TransferError(.truncated, "the server ended the transfer before it had the whole file"), begun: true)
         case (_, nil): self = .done
         case (_, _) where ending.isCommandRefused: self = .commandRefused
+        // An SFTP server says that the file it is to create is not there: its directory is missing.
+        case (.storeAside(from: 0), let error?) where error.code == .notFound && !ending.bodyBegun:
+            self = .nameRefused(error)
         case (_, let error?) where ending.isNameRefused: self = .nameRefused(error)
         case (_, let error?): self = .failed(error, begun: ending.bodyBegun || !step.isStoring)
         }

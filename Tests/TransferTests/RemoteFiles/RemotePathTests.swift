@@ -76,6 +76,21 @@ struct RemotePathTests {
         #expect(sftp.sizeQuestion.isEmpty)
     }
 
+    @Test("the directories on the way to a file are created from the first one on, unless there are too many")
+    func directoryCreations() throws {
+        func commands(_ path: String, _ scheme: RemoteScheme) throws -> [String] {
+            try RemotePath(path, scheme: scheme).directoryCreations.map(text)
+        }
+        #expect(try commands("/a/b c/f", .ftp) == ["*MKD a", "*MKD a/b c"])
+        #expect(try commands("/%2Fsrv//in/f", .ftp) == ["*MKD /srv", "*MKD /srv//in"])
+        #expect(try commands("/a/f", .sftp) == [#"*mkdir "/a""#])
+        #expect(try commands("/~/a/f", .sftp) == [#"*mkdir "a""#])
+        #expect(try commands("/f", .sftp).isEmpty && commands("/f", .ftp).isEmpty)
+        let deep = String(repeating: "/d", count: RemotePath.maximumDepth)
+        #expect(try commands(deep + "/f", .sftp).count == RemotePath.maximumDepth)
+        #expect(try commands(deep + "/d/f", .sftp).isEmpty)
+    }
+
     @Test("a URL is taken apart: user and password, address, file")
     func file() throws {
         let file = try RemoteFile("sftp://u%40x:p%3aw@[::1]:2222/~/a")

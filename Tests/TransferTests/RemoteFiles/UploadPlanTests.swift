@@ -38,6 +38,18 @@ struct UploadPlanTests {
         #expect(steps(.nameRefused(error), .failed(error, begun: true)) == [aside, .storeDirectly, failure])
     }
 
+    @Test("missing directories are created once, before the file goes to its own name")
+    func makesDirectories() {
+        let plan = UploadPlan(mayMakeDirectories: true)
+        let refused = UploadPlan.Event.nameRefused(error)
+        #expect(steps(of: plan, refused, .done, .done) == [aside, .makeDirectories, aside, .finish])
+        #expect(steps(of: plan, refused, .commandRefused, .done) == [aside, .makeDirectories, aside, .finish])
+        #expect(
+            steps(of: plan, refused, .done, refused, refused)
+                == [aside, .makeDirectories, aside, .storeDirectly, failure])
+        #expect(steps(of: plan, refused, .failed(error, begun: false)) == [aside, .makeDirectories, failure])
+    }
+
     @Test("what a failure leaves is removed, and the failure stays what it was")
     func cleansUp() {
         let later = TransferError(.cannotConnect, "gone")

@@ -7,7 +7,7 @@ struct UploadPlanExchangeTests {
     private static let error = TransferError(.truncated, "r")
     private static let steps: [UploadPlan.Step] = [
         .measureRest, .compareRemains(from: 5), .storeAside(from: 0), .storeAside(from: 5), .measureWhole, .rename,
-        .replace, .storeDirectly, .cleanUp(error),
+        .replace, .storeDirectly, .cleanUp(error), .makeDirectories,
     ]
 
     private func steps(_ url: String, mayHaveRemains: Bool) throws -> [String] {
@@ -42,6 +42,7 @@ struct UploadPlanExchangeTests {
                 "command - [RNFR .f.dld-t.tmp, RNTO f] []",
                 "command - [*DELE f, RNFR .f.dld-t.tmp, RNTO f] []",
                 "store 9 from 0 f [*DELE .f.dld-t.tmp] [*SIZE f]", "command - clean-up [*DELE .f.dld-t.tmp] []",
+                "command - [] []",
             ])
     }
 
@@ -55,6 +56,7 @@ struct UploadPlanExchangeTests {
                 "command - [rename \"/.f.dld-t.tmp\" \"/f\"] []",
                 "command - [rm \"/f\", rename \"/.f.dld-t.tmp\" \"/f\"] []",
                 "store 9 from 0 /f [*rm \"/.f.dld-t.tmp\"] []", "command - clean-up [*rm \"/.f.dld-t.tmp\"] []",
+                "command - [] []",
             ])
     }
 
@@ -95,17 +97,17 @@ struct UploadPlanExchangeTests {
 
     /// The columns are the steps, in their order.
     private static let expectedEvents: [String] = [
-        "well | measured 7 | compared 6 | done | done | measured 7 | done | done | done | done",
-        "well, different, not whole | measured 7 | compared none | truncated begun | truncated begun | measured 7 | done | done | truncated begun | done",
-        "not found | measured none | not-found begun | not-found | not-found | measured none | not-found begun | not-found begun | not-found | not-found begun",
-        "not found, different, not whole | measured none | compared none | not-found | not-found | measured none | not-found begun | not-found begun | not-found | not-found begun",
-        "command refused | command | command | command | command | command | command | command | command | command",
-        "command refused, different, not whole | command | compared none | command | command | command | command | command | command | command",
-        "name refused | name | name | name | name | name | name | name | name | name",
-        "name refused, different, not whole | name | compared none | name | name | name | name | name | name | name",
-        "failed | truncated begun | truncated begun | truncated | truncated | truncated begun | truncated begun | truncated begun | truncated | truncated begun",
-        "failed, different, not whole | truncated begun | compared none | truncated | truncated | truncated begun | truncated begun | truncated begun | truncated | truncated begun",
-        "failed, begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun",
-        "failed, begun, different, not whole | truncated begun | compared none | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun",
+        "well | measured 7 | compared 6 | done | done | measured 7 | done | done | done | done | done",
+        "well, different, not whole | measured 7 | compared none | truncated begun | truncated begun | measured 7 | done | done | truncated begun | done | done",
+        "not found | measured none | not-found begun | name | not-found | measured none | not-found begun | not-found begun | not-found | not-found begun | not-found begun",
+        "not found, different, not whole | measured none | compared none | name | not-found | measured none | not-found begun | not-found begun | not-found | not-found begun | not-found begun",
+        "command refused | command | command | command | command | command | command | command | command | command | command",
+        "command refused, different, not whole | command | compared none | command | command | command | command | command | command | command | command",
+        "name refused | name | name | name | name | name | name | name | name | name | name",
+        "name refused, different, not whole | name | compared none | name | name | name | name | name | name | name | name",
+        "failed | truncated begun | truncated begun | truncated | truncated | truncated begun | truncated begun | truncated begun | truncated | truncated begun | truncated begun",
+        "failed, different, not whole | truncated begun | compared none | truncated | truncated | truncated begun | truncated begun | truncated begun | truncated | truncated begun | truncated begun",
+        "failed, begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun",
+        "failed, begun, different, not whole | truncated begun | compared none | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun | truncated begun",
     ]
 }

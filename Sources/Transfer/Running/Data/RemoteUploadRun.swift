@@ -26,7 +26,9 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         remains = task.session.callbacks.uploadRemains(of: task) ?? UploadRemains()
         temporary = file.path.temporary(token: remains.token)
         sender = BodySender(task.body)
-        plan = UploadPlan(length: sender.length, hasRemains: remains.isLeft)
+        plan = UploadPlan(
+            length: sender.length, hasRemains: remains.isLeft,
+            mayMakeDirectories: !file.path.directoryCreations.isEmpty)
         let run = RunReference(self, of: task, on: core)
         sender.moreToSend = { run.perform { $0.exchange.resume(after: .source) } }
     }
@@ -47,7 +49,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         // A cancelled task does not wait for the server.
         case .cleanUp(let error): if error.code == .cancelled { complete(error) }
         case .compareRemains(let offset): comparison = .equal(upTo: offset)
-        case .measureRest, .storeAside, .measureWhole, .rename, .replace, .storeDirectly: break
+        case .measureRest, .storeAside, .makeDirectories, .measureWhole, .rename, .replace, .storeDirectly: break
         }
         let place = UploadPlan.Step.Place(
             path: file.path, temporary: temporary, length: sender.length, mayHaveRemains: remains.mayBeThere)
