@@ -10,23 +10,6 @@ extension TaskID: ExpressibleByArgument {
 
 extension TaskKind: ExpressibleByArgument {}
 extension TaskState: ExpressibleByArgument {}
-extension TaskPriority: ExpressibleByArgument {}
-extension ConflictPolicy: ExpressibleByArgument {}
-extension NameSource: ExpressibleByArgument {}
-
-extension ConnectionCount: ExpressibleByArgument {
-    public init?(argument: String) { self.init(argument) }
-}
-
-/// A size in bytes, such as `500K`, `2M` or `1.5G`.
-struct SizeArgument: ExpressibleByArgument, Equatable {
-    let bytes: Int64
-
-    init?(argument: String) {
-        guard let bytes = ByteSize.parse(argument) else { return nil }
-        self.bytes = bytes
-    }
-}
 
 /// A length of time up to a week, such as `500ms`, `30s` or `10m`.
 struct SpanArgument: ExpressibleByArgument, Equatable {
@@ -53,20 +36,6 @@ struct RateArgument: ExpressibleByArgument, Equatable {
         // To some programs 0 means no limit, to others no bytes.
         guard let rate = ByteSize.parse(argument), rate > 0 else { return nil }
         bytesPerSecond = rate
-    }
-}
-
-/// A new value, or `none`, which clears the current value.
-struct ChangeArgument<Value: ExpressibleByArgument & Sendable & Equatable>: ExpressibleByArgument {
-    let change: TaskChanges.Change<Value>
-
-    init?(argument: String) {
-        if argument == "none" {
-            change = .takeBack
-        } else {
-            guard let value = Value(argument: argument) else { return nil }
-            change = .set(value)
-        }
     }
 }
 

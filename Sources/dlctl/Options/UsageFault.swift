@@ -89,6 +89,7 @@ struct UsageFault: Equatable {
         ("--timeout", "a number of seconds such as 30 or 0.5, or a time such as 5m"),
         ("--state", oneOf(TaskState.self)), ("--priority", oneOf(TaskPriority.self)),
         ("--on-conflict", oneOf(ConflictPolicy.self)), ("--name-from", oneOf(NameSource.self)),
+        ("--method", "one of PUT, POST"),
         ("--start-at", "a time such as 2030-01-31T22:00, 22:00 or +1h30m"),
         ("--since", "a time such as 2026-01-31, 22:00 or 2h"), ("--until", "a time such as 2026-01-31, 22:00 or 2h"),
         ("--after <n>", "a sequence number (a whole number)"), ("--after ", "a task id (a whole number)"),
