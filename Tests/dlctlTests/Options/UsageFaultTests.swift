@@ -57,7 +57,7 @@ import Testing
             ("show x", "id", "\"x\" is not a task id"),
             ("pause x", "id", "\"x\" is not a task id (a whole number), a range such as 3-5 or a state"),
             ("retry faild", "id", "or a state; did you mean failed?"),
-            ("watch failed", "id", "\"failed\" is not a task id"),
+            ("watch faild", "id", "did you mean failed?"),
             ("move x --first", "id", "\"x\" is not a task id"),
             ("move 1 --before x", "--before", "\"x\" is not a task id"),
             ("set 1 --limit x", "--limit", "bytes per second"), ("set 1 --priority x", "--priority", "one of low"),
