@@ -16,7 +16,7 @@ struct SelectionOptions: ParsableArguments {
 
     @OptionGroup var filter: FilterOptions
 
-    @Flag(name: .shortAndLong, help: "Do not ask for confirmation, even for other users' tasks.")
+    @Flag(name: .shortAndLong, help: "Do not ask for confirmation of many tasks or other users' tasks.")
     var yes = false
 
     @Flag(help: "List the tasks that would be changed without changing them.")
