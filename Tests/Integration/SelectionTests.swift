@@ -23,13 +23,16 @@ struct SelectionTests {
         return try await run(["script", "-qec", command, "/dev/null"], directory: daemon.directory.path, input: input)
     }
 
+    private static let files = "(2 paused; finished files stay, parts of other tasks are deleted)"
+
     @Test("on a terminal --all asks with a count, and anything but yes changes nothing")
     func asks() async throws {
         let daemon = try await daemon()
         for answer in ["n\n", "\n", "yess\n"] {
             let outcome = try await onTerminal(daemon, "remove --all", typing: answer)
             #expect(outcome.status == .exited(1), "\(outcome)")
-            #expect(outcome.output.contains("remove 2 tasks? [y/N]") && outcome.output.contains("no task was removed"))
+            #expect(outcome.output.contains("remove 2 tasks \(Self.files)? [y/N]"), "\(outcome)")
+            #expect(outcome.output.contains("no task was removed"))
             #expect(try daemon.tasks().count == 2)
         }
         let yes = try await onTerminal(daemon, "remove --all", typing: "y\n")
@@ -39,13 +42,29 @@ struct SelectionTests {
         #expect(try await onTerminal(daemon, "pause --all", typing: "").status == .exited(0))
     }
 
-    @Test("a filter of one's own tasks acts without a question, and so does --yes")
+    @Test("on a terminal remove asks for several tasks of a filter or with --delete-file, other commands do not")
+    func several() async throws {
+        let daemon = try await daemon()
+        let filtered = try await onTerminal(daemon, "remove paused", typing: "n\n")
+        #expect(filtered.status == .exited(1), "\(filtered)")
+        #expect(filtered.output.contains("remove 2 tasks \(Self.files)? [y/N]"), "\(filtered)")
+        let files = try await onTerminal(daemon, "remove --delete-file 1 2", typing: "n\n")
+        #expect(files.status == .exited(1), "\(files)")
+        #expect(
+            files.output.contains("remove 2 tasks (2 paused; finished files and parts are deleted)? [y/N]"), "\(files)")
+        let named = try await onTerminal(daemon, "cancel paused", typing: "")
+        #expect(named.status == .exited(0) && named.output.contains("2 tasks cancelled"), "\(named)")
+        let single = try await onTerminal(daemon, "remove --search 1/a", typing: "")
+        #expect(single.status == .exited(0) && single.output.contains("1 task removed"), "\(single)")
+        let all = try await onTerminal(daemon, "remove --all --yes", typing: "")
+        #expect(all.status == .exited(0) && all.output.contains("1 task removed"), "\(all)")
+    }
+
+    @Test("without a terminal a filter of one's own tasks acts without a question")
     func own() async throws {
         let daemon = try await daemon()
-        let filtered = try await onTerminal(daemon, "cancel --state paused", typing: "")
-        #expect(filtered.status == .exited(0) && filtered.output.contains("2 tasks cancelled"), "\(filtered)")
-        let all = try await onTerminal(daemon, "remove --all --yes", typing: "")
-        #expect(all.status == .exited(0) && all.output.contains("2 tasks removed"), "\(all)")
+        let filtered = try await daemon.dlctl("remove", "paused", "--delete-file")
+        #expect(filtered.succeeded && filtered.output == "2 tasks removed\n", "\(filtered)")
     }
 
     @Test("--dry-run names the tasks and changes none")
@@ -115,7 +134,8 @@ struct SelectionTests {
         let mine = try await daemon.dlctl("remove", "--all", "--owner", "0")
         #expect(mine.succeeded && mine.output.contains("2 tasks removed"), "\(mine)")
         let asked = try await onTerminal(daemon, "remove --state paused", typing: "n\n")
-        #expect(asked.output.contains("remove 1 task, owned by other users (uid 65534: 1)? [y/N]"), "\(asked.output)")
+        #expect(
+            asked.output.contains("remove 1 task, owned by other users (uid 65534: 1) (1 paused; "), "\(asked.output)")
         #expect(try await daemon.dlctl("remove", "--all", "--yes").output.contains("1 task removed"))
     }
 

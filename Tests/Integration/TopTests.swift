@@ -237,6 +237,8 @@ struct WatchingTests {
         #expect(bad.output.contains("to try again: dlctl retry 2"), "\(bad.output)")
         #expect(try await daemon.dlctl("watch", "9").status == .exited(1))
         #expect(try await daemon.dlctl("watch", "--batch", "n").error.contains("nothing to watch"))
+        #expect(try await daemon.dlctl("watch", "active").error.contains("none of your tasks is active"))
+        #expect(try await daemon.dlctl("watch", "failed").status == .exited(1))
     }
 
     @Test("without ids, watch shows what is added later, until Ctrl-C, which ends it with a summary and 130")
@@ -256,7 +258,17 @@ struct WatchingTests {
         #expect(try await terminal.child.wait() == .exited(130))
         try await terminal.wait(for: "1 task completed, 1 failed: ")
         try await terminal.wait(for: "to try again: dlctl retry 2")
+        try await terminal.wait(for: "the tasks go on; to watch them again: dlctl --socket \(daemon.socket) watch")
         #expect(terminal.output.contains("\u{1B}[?25h"), "the cursor is shown")
+    }
+
+    @Test("without a daemon and without ids, watch draws nothing")
+    func absent() async throws {
+        let daemon = try DaemonProcess()
+        let terminal = try watch(daemon)
+        #expect(try await terminal.child.wait() == .exited(69))
+        try await terminal.wait(for: "no daemon answers")
+        #expect(!terminal.output.contains("0 active"), "\(terminal.output)")
     }
 
     @Test("a task tells since when no byte came and when it connects again; lists say so after five seconds")

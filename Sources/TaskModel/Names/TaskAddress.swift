@@ -94,7 +94,7 @@ public struct TaskAddress: Sendable, Equatable {
                 bytes[..<colon].allSatisfy({
                     $0.isLetterOrDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-")
                 })
-            else { throw Refusal("has no scheme; write it in full, as in https://example.org/file") }
+            else { throw Refusal("has no scheme; begin it with https:// or http://") }
             scheme = Self.lowercased(bytes[..<colon])
             guard scheme == "http" || scheme == "https" || schemes.contains(scheme) else {
                 throw Refusal(

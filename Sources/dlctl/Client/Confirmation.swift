@@ -3,13 +3,19 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// A confirmation before a command changes all tasks, tasks of several users, or most of a batch.
+/// A confirmation before a command changes all tasks, tasks of several users, or most of a batch, and before it removes
+/// several tasks, or fetches several files again, that were not named by their ids.
 ///
 /// Without a terminal no confirmation is possible, and the command acts on the caller's own tasks only.
 struct Confirmation {
     private let action: SelectionAction
+    /// Whether the files of the tasks are deleted.
+    private let deletesFiles: Bool
 
-    init(_ action: SelectionAction) { self.action = action }
+    init(_ action: SelectionAction, deletesFiles: Bool = false) {
+        self.action = action
+        self.deletesFiles = deletesFiles
+    }
 
     /// Obtains confirmation for tasks that a filter selects.
     ///
@@ -21,8 +27,17 @@ struct Confirmation {
         if filter.states?.isEmpty == true { return }
         let count = try affected(filter, client)
         let others = count.owners.filter { $0.owner != getuid() }
-        guard count.tasks > 0, isAll || !others.isEmpty else { return }
-        try obtain(count, others)
+        let losesFiles = action == .remove || action == .retry && filter.states?.contains(.completed) == true
+        guard isAll || !others.isEmpty ? count.tasks > 0 : losesFiles && count.tasks > 1 else { return }
+        try obtain(count, others) {
+            var states: [String: Int] = [:]
+            for state in filter.states ?? TaskState.allCases {
+                var part = filter
+                part.states = [state]
+                states[state.rawValue] = try client.count(part).tasks
+            }
+            return states
+        }
     }
 
     /// Returns the number of tasks that the action affects.
@@ -46,27 +61,47 @@ struct Confirmation {
     /// The maximum number of ids whose owners are looked up.
     private static let lookedIDs = 1_000
 
-    /// Obtains confirmation for tasks selected by id if they belong to more than one user.
+    /// Obtains confirmation for tasks selected by id if they belong to more than one user, or if files are deleted.
     func obtain(for ids: [TaskID], _ client: ControlClient) throws {
         guard ids.count > 1 else { return }
         var tasks: [UInt32: Int] = [:]
+        var states: [String: Int] = [:]
         for id in ids.prefix(Self.lookedIDs) {
-            if let owner = try client.taskIfKnown(id)?.owner { tasks[owner, default: 0] += 1 }
+            guard let task = try client.taskIfKnown(id) else { continue }
+            tasks[task.owner, default: 0] += 1
+            states[task.state.rawValue, default: 0] += 1
         }
-        guard tasks.count > 1 else { return }
         let count = TaskCountResult(
             owners: tasks.sorted { $0.key < $1.key }.map { TaskCountResult.Owner(owner: $0.key, tasks: $0.value) })
-        try obtain(count, count.owners.filter { $0.owner != getuid() })
+        guard tasks.count > 1 || deletesFiles && count.tasks > 1 else { return }
+        let others = count.owners.filter { $0.owner != getuid() }
+        try obtain(count, others, isPart: ids.count > Self.lookedIDs) { states }
     }
 
-    private func obtain(_ count: TaskCountResult, _ others: [TaskCountResult.Owner]) throws {
-        guard let isConfirmed = Self.ask("\(action.verb) \(Self.text(count, others))?") else {
+    /// - Parameters:
+    ///   - isPart: whether there are more tasks than were counted.
+    ///   - states: reads the numbers of the tasks by their states.
+    private func obtain(
+        _ count: TaskCountResult, _ others: [TaskCountResult.Owner], isPart: Bool = false,
+        _ states: () throws -> [String: Int]
+    ) throws {
+        let tasks = (isPart ? "more than " : "") + Self.text(count, others)
+        guard let isConfirmed = try Self.ask(question(tasks, action == .remove ? states() : [:])) else {
             guard !others.isEmpty else { return }
             throw Failure.usage(
                 "\(Self.text(count, others)) would be \(action.participle); confirm with --yes, select only your own "
                     + "tasks with --owner \(getuid()), or list the tasks with --dry-run", field: "--yes")
         }
         guard isConfirmed else { throw Failure(.failed, "no task was \(action.participle)") }
+    }
+
+    /// Returns the question about tasks. For `remove` it says what happens to the files.
+    ///
+    /// - Parameter states: the numbers of the tasks by their states, for `remove`.
+    func question(_ tasks: String, _ states: [String: Int]) -> String {
+        guard action == .remove else { return "\(action.verb) \(tasks)?" }
+        let files = deletesFiles ? "finished files and parts are" : "finished files stay, parts of other tasks are"
+        return "remove \(tasks) (\(Describe.counts(states)); \(files) deleted)?"
     }
 
     /// Obtains confirmation for a queue file that ends more than half of a batch.
@@ -86,10 +121,10 @@ struct Confirmation {
     /// Asks a question on the terminal.
     ///
     /// - Returns: `nil` without a terminal.
-    private static func ask(_ question: String) -> Bool? {
+    private static func ask(_ question: @autoclosure () throws -> String) rethrows -> Bool? {
         guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return nil }
         let errors = Output(STDERR_FILENO)
-        errors.text("\(question) [y/N] ")
+        errors.text("\(try question()) [y/N] ")
         errors.flush()
         let line = readLine()
         // At the end of input the cursor is still on the line of the question.

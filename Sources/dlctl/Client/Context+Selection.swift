@@ -17,7 +17,7 @@ extension Context {
         let calls = try selection.calls(deleteFile: deleteFile, now: now) { () throws(ClientError) in try connect() }
         if selection.dryRun { return try DryRun(action, calls).show(self) }
         if !selection.yes {
-            let confirmation = Confirmation(action)
+            let confirmation = Confirmation(action, deletesFiles: deleteFile == true)
             if let filter = calls.first?.filter {
                 try confirmation.obtain(for: filter, isAll: selection.all, try connect())
             } else {

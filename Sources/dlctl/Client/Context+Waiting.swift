@@ -14,16 +14,23 @@ extension Context {
         onEnding: ((TaskStatus) -> Void)? = nil
     ) -> TaskWaiter {
         let view = showsBars ? ProgressView(style: Terminal.style(Environment.variables)) : nil
-        if !json {
-            let command = Escape.visible(target.command(daemon))
-            Terminal.setFarewell("\ndlctl: the tasks go on; to watch them again: \(command)\n")
-        }
+        tellOnInterrupt(target)
         return TaskWaiter(
             target.ids, client: client, isFollowing: isFollowing,
             areKnown: target.isAll || target.batch != nil, wantsDetails: json || showsSummary || onEnding != nil,
             deadline: deadline,
             view: view, onEvent: onEvent, onEnding: onEnding,
             connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
+    }
+
+    /// Makes Ctrl-C tell how to wait again.
+    func tellOnInterrupt(_ target: WaitTarget) {
+        if !json { Terminal.setFarewell("\ndlctl: \(farewell(target))\n") }
+    }
+
+    /// Returns the sentence on the command that waits again.
+    func farewell(_ target: WaitTarget) -> String {
+        "the tasks go on; to watch them again: \(Escape.visible(target.command(daemon)))"
     }
 
     /// Whether bars are drawn on standard error.

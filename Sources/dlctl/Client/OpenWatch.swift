@@ -36,6 +36,8 @@ final class OpenWatch {
     ///
     /// - Throws: ``Failure`` if there is no daemon at first; ``ExitStatus/interrupted`` in the end.
     func run() throws {
+        // Without a daemon nothing is drawn.
+        _ = try connected()
         let ended = EventFilter(types: [.completed, .failed, .cancelled])
         let follower = EventFollower(
             after: nil, since: start, filter: ended,
@@ -67,6 +69,7 @@ final class OpenWatch {
             tally: WaitTally(tasks: 0), tasks: 0, elapsed: 0, others: others, areOthersShown: true)
         Output.note(tally.headline(elapsed: Milliseconds(max(0, min(elapsed, 1e15)))))
         summary.remedies().forEach(Output.note)
+        if tally.open > 0 { Output.note(context.farewell(.everything)) }
         exit(ExitStatus.interrupted.rawValue)
     }
 

@@ -13,6 +13,9 @@ struct WaitTarget {
     /// The command that waits for them.
     var verb = "wait"
 
+    /// The tasks that `watch` shows without ids.
+    static let everything = WaitTarget(ids: [], isAll: true, verb: "watch")
+
     /// The number of ids that are repeated in a command.
     private static let shownIDs = 20
 
@@ -21,7 +24,7 @@ struct WaitTarget {
     /// - Parameter daemon: the daemon that was chosen on the command line.
     func command(_ daemon: DaemonChoice) -> String {
         let words: [String] =
-            if verb == "wait", !states.isEmpty {
+            if !states.isEmpty {
                 states.map(\.rawValue) + (batch.map { ["--batch", Shell.quoted($0)] } ?? [])
             } else if let batch {
                 (isAll ? ["--all"] : []) + ["--batch", Shell.quoted(batch)]
@@ -32,6 +35,13 @@ struct WaitTarget {
                 ids.map(\.description)
             }
         return (["dlctl"] + daemon.words + [verb] + words).joined(separator: " ")
+    }
+
+    /// The reason why there is nothing to wait for, if no task was selected.
+    var absence: String {
+        let tasks = batch.map { "no task of the batch \(Escape.visible($0)) is" } ?? "none of your tasks is"
+        let words = states.isEmpty ? "unfinished" : states.map(\.rawValue).joined(separator: " or ")
+        return "nothing to \(verb == "wait" ? "wait for" : verb): \(tasks) \(words)"
     }
 }
 

@@ -81,7 +81,8 @@ struct List: DaemonCommand {
     private static func fault(inState word: String) -> String {
         let states = TaskState.allCases.map(\.rawValue)
         if TaskIDs.id(word) != nil { return "state: \"\(word)\" is not a state; see \"dlctl show \(word)\"." }
-        let nearest = NearestWord.to(word, among: states).map { "; did you mean \($0)?" }
+        if word == "all" { return "state: \"all\" is not a state; \"dlctl list\" lists all tasks." }
+        let nearest = TaskState.meant(by: word).map { "; did you mean \($0)?" }
         return "state: \"\(word)\" is not a state\(nearest ?? ": \(states.joined(separator: ", ")).")"
     }
 

@@ -5,7 +5,8 @@ struct Remove: DaemonCommand {
         commandName: "remove",
         abstract: "Removes tasks and deletes their partial files.",
         discussion: """
-            A running task is stopped first. The finished file is kept unless --delete-file is given.
+            A running task is stopped first. The finished file is kept unless --delete-file is given. On a \
+            terminal, dlctl asks before it removes several tasks that a state or another filter selects.
 
             EXAMPLES:
               dlctl remove 7

@@ -51,6 +51,9 @@ struct Upload: DaemonCommand {
     func validate() throws {
         let files = files
         guard !files.isEmpty else { throw ValidationError("Give the files and the URL: dlctl upload FILE… URL.") }
+        guard url.contains("://") || !files.contains(where: { $0.contains("://") }) else {
+            throw ValidationError("The URL comes last: dlctl upload FILE… URL.")
+        }
         guard files.count == 1 && !recursive || transfer.key == nil else {
             throw ValidationError("--key can be used with one file only.")
         }
@@ -170,10 +173,11 @@ struct Upload: DaemonCommand {
         var information = stat()
         guard let path = FilePath.absoluteFile(file) else { throw refuse(SystemText.error(errno)) }
         if stat(path, &information) == 0 {
+            let isDirectory = information.st_mode & S_IFMT == S_IFDIR
+            if isDirectory { throw refuse("is a directory; -r uploads the files beneath it to a URL that ends in /") }
             guard information.st_mode & S_IFMT == S_IFREG else { throw refuse("is not a regular file") }
         } else if errno == ENOENT || errno == ENOTDIR {
-            let isURL = file.contains("://")
-            throw refuse(SystemText.error(errno) + (isURL ? "; the URL comes last: dlctl upload FILE… URL" : ""))
+            throw refuse(SystemText.error(errno))
         }
         return path
     }

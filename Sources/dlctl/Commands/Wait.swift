@@ -56,14 +56,11 @@ struct Wait: DaemonCommand {
 
     func perform(_ context: Context) throws {
         let client = try context.connect()
-        let states = arguments.states
         let target = try WaitTarget(
-            ids: try arguments.known { client }, states: states, batch: batch, isAll: all, client)
+            ids: try arguments.known { client }, states: arguments.states, batch: batch, isAll: all, client)
         if target.ids.isEmpty {
             if context.json { context.output.json([TaskStatus]()) }
-            let tasks = batch.map { "no task of the batch \(Escape.visible($0)) is" } ?? "none of your tasks is"
-            let words = states.isEmpty ? "unfinished" : states.map(\.rawValue).joined(separator: " or ")
-            if !context.json { context.note("nothing to wait for: \(tasks) \(words)") }
+            if !context.json { context.note(target.absence) }
             return
         }
         let waiter = context.waiter(target, client: client)

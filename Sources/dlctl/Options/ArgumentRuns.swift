@@ -118,9 +118,11 @@ extension [TaskIDs] {
         }
     }
 
-    /// - Parameter acceptsStates: whether states may stand in the place of ids.
+    /// - Parameters:
+    ///   - acceptsStates: whether states may stand in the place of ids.
+    ///   - all: what selects all tasks.
     /// - Throws: `ValidationError`, which the argument parser reports as a usage error.
-    func validate(acceptsStates: Bool = false) throws {
+    func validate(acceptsStates: Bool = false, all: String = "--all") throws {
         if let wide = ranges.first(where: { $0.upperBound - $0.lowerBound >= TaskIDs.widestRange }) {
             throw ValidationError(
                 "id: \"\(wide.lowerBound)-\(wide.upperBound)\" is wider than \(TaskIDs.widestRange) ids; give less.")
@@ -130,8 +132,8 @@ extension [TaskIDs] {
         guard acceptsStates else {
             throw ValidationError("id: \"\(fault)\" is not a task id (a whole number) or a range such as 3-5.")
         }
-        let states = TaskState.allCases.map(\.rawValue)
-        let nearest = NearestWord.to(fault, among: states).map { "; did you mean \($0)?" } ?? "."
+        let meant = fault == "all" ? all : TaskState.meant(by: fault)
+        let nearest = meant.map { "; did you mean \($0)?" } ?? "."
         throw ValidationError(
             "id: \"\(fault)\" is not a task id (a whole number), a range such as 3-5 or a state\(nearest)")
     }

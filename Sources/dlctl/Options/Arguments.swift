@@ -9,7 +9,18 @@ extension TaskID: ExpressibleByArgument {
 }
 
 extension TaskKind: ExpressibleByArgument {}
-extension TaskState: ExpressibleByArgument {}
+extension TaskState: ExpressibleByArgument {
+    /// The names that other programs have for the states.
+    private static let otherNames: [String: TaskState] = [
+        "running": .active, "downloading": .active, "done": .completed, "finished": .completed, "pending": .queued,
+        "stopped": .paused, "error": .failed, "aborted": .cancelled,
+    ]
+
+    /// Returns the state that a wrong word most likely means.
+    static func meant(by word: String) -> String? {
+        otherNames[word]?.rawValue ?? NearestWord.to(word, among: allCases.map(\.rawValue))
+    }
+}
 
 /// A length of time up to a week, such as `500ms`, `30s` or `10m`.
 struct SpanArgument: ExpressibleByArgument, Equatable {

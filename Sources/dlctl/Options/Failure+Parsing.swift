@@ -35,11 +35,13 @@ extension Failure {
         self = .usage("\(option): there is no such option; see \"dlctl completion \(shell)\"", field: option)
     }
 
-    /// The commands that other programs call by these names.
+    /// The commands that other programs call by these names. A bar separates two.
     private static let otherNames = [
         "ls": "list", "ps": "list", "rm": "remove", "del": "remove", "delete": "remove", "start": "resume",
-        "unpause": "resume", "continue": "resume", "stop": "pause", "info": "show", "get": "add", "download": "add",
-        "put": "upload", "log": "events", "kill": "cancel", "quit": "shutdown",
+        "unpause": "resume", "continue": "resume", "stop": "pause|shutdown", "info": "show", "get": "add",
+        "download": "add",
+        "put": "upload", "log": "events", "kill": "cancel", "quit": "shutdown", "find": "list --search TEXT",
+        "search": "list --search TEXT",
     ]
 
     private static func fault(inQueueCommand word: String) -> Failure? {
@@ -63,7 +65,8 @@ extension Failure {
             return
         }
         guard !commands.contains(word), !word.hasPrefix("-") else { return nil }
-        let nearest = (Self.otherNames[word] ?? NearestWord.to(word, among: commands)).map { "did you mean \"\($0)\"?" }
+        let meant = word.contains("://") ? "add URL" : Self.otherNames[word] ?? NearestWord.to(word, among: commands)
+        let nearest = meant.map { "did you mean \"\($0.replacing("|", with: "\" or \""))\"?" }
         self = .usage("there is no command \"\(word)\"; \(nearest ?? "see \"dlctl --help\"")", field: "command")
     }
 }

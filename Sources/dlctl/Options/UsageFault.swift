@@ -28,7 +28,11 @@ struct UsageFault: Equatable {
             let isOfParser = line.lowercased().firstRange(of: "unexpected argument") != nil
             let text = Self.lowercased(line.hasSuffix(".") ? String(line.dropLast()) : line)
                 .replacing("'", with: isOfParser ? "\"" : "'")
-            self.init(message: text, field: Self.subject(of: text))
+            let isOfLimit = isOfParser && ArgumentRuns.commandIndex(arguments).map { arguments[$0] } == "limit"
+            let rate = quoted.last.flatMap { DaemonRateArgument(argument: $0) == nil ? nil : $0 } ?? "RATE"
+            self.init(
+                message: text + (isOfLimit ? "; write --download \(rate) or --upload \(rate)" : ""),
+                field: Self.subject(of: text))
         }
     }
 
@@ -148,8 +152,16 @@ extension UsageFault {
         }
         guard let unknown else { return nil }
         let long = known.filter { $0.hasPrefix("--") }
-        self.init(unknownOption: unknown, nearest: unknown.hasPrefix("--") ? Self.nearest(unknown, long) : nil)
+        let other = Self.otherOptions[unknown].flatMap { known.contains($0) ? $0 : nil }
+        self.init(
+            unknownOption: unknown, nearest: other ?? (unknown.hasPrefix("--") ? Self.nearest(unknown, long) : nil))
     }
+
+    /// The options that other programs call by these names.
+    private static let otherOptions = [
+        "--dir": "--directory", "-P": "--directory", "-O": "--output", "--out": "--output",
+        "--password": "--password-file", "--limit-rate": "--limit", "-H": "--header",
+    ]
 
     /// Compares options without their dashes, which would make all options look similar.
     private static func nearest(_ option: String, _ known: Set<String>) -> String? {

@@ -85,9 +85,15 @@ struct TopColumns {
 
     private func host(_ sum: HostSum) -> String {
         let mark = sum.isCollapsed ? (unicode ? "▸" : "+") : (unicode ? "▾" : "-")
-        var words = "\(mark) \(Escape.visible(sum.host))  \(Describe.count(sum.tasks, "task")), \(sum.active) active"
-        if sum.connections > 0 { words += ", " + Describe.count(sum.connections, "connection") }
-        return words + ", \(Describe.rate(sum.rate))"
+        let host = Escape.visible(sum.host)
+        let (tasks, rate) = (Describe.count(sum.tasks, "task"), Describe.rate(sum.rate))
+        let connections = sum.connections > 0 ? ", " + Describe.count(sum.connections, "connection") : ""
+        let room = width - 4
+        // A narrow terminal leaves parts of the sums out, and shortens the name of the host last.
+        let counts = "\(tasks), \(sum.active) active"
+        let sums = ["\(counts)\(connections), ", "\(counts), ", "\(tasks), "].map { "  \($0)\(rate)" }
+        let shown = sums.first { DisplayWidth.of(host + $0) <= room } ?? "  \(rate)"
+        return "\(mark) \(DisplayWidth.fitMiddle(host, max(1, room - DisplayWidth.of(shown))))\(shown)"
     }
 
     private func append(_ task: TaskStatus, to line: inout StyledLine, now: Milliseconds) {

@@ -189,6 +189,7 @@ struct TopModel {
         case .character("s"): change { $0.sort = Self.next($0.sort) }
         case .character("f"): change { $0.states = Self.next($0.states) }
         case .character("F"): change { $0.states = Self.next($0.states, by: -1) }
+        case .character("e"): change { $0.states = $0.states == .failed ? .open : .failed }
         case .character("H"): change { $0.groupsByHost.toggle() }
         case .character("/"): ask(TextPrompt(.search, text: query.search ?? ""))
         case .character("b"): ask(TextPrompt(.batch, text: query.batch ?? ""))
@@ -227,15 +228,19 @@ struct TopModel {
         case .character("r"): return act(.resume)
         case .character("t"): return act(.retry)
         case .character("c"), .delete:
-            guard let task = target() else { return nil }
-            modeBefore = mode
-            mode = .question(
-                "cancel task \(task.id), \(Describe.name(task))? y or n", .change(.cancel, task.id))
+            if let task = target() { ask("cancel task \(task.id), \(Describe.name(task))?", .cancel, task) }
+        case .character("D"):
+            if let task = target() {
+                let file = task.state == .completed ? "its file stays" : "its part is deleted"
+                let words = task.kind == .upload ? "" : " (\(file))"
+                ask("remove task \(task.id)\(words), \(Describe.name(task))?", .remove, task)
+            }
         case .character("l"):
             if let task = target() { ask(TextPrompt(.rate(of: .task(task.id)))) }
         case .character("+"), .character("="): return prioritise { min($0 + 1, TaskPriority.allCases.count - 1) }
         case .character("-"): return prioritise { max($0 - 1, 0) }
         case .character("P"): return prioritise { ($0 + 1) % TaskPriority.allCases.count }
+        case .character, .control, .function: message = TopMessage("this key has no effect here; ? for help")
         default: break
         }
         return nil
@@ -302,6 +307,11 @@ struct TopModel {
 
     private mutating func act(_ action: SelectionAction) -> Effect? {
         target().map { .perform(.change(action, $0.id)) }
+    }
+
+    private mutating func ask(_ question: String, _ action: SelectionAction, _ task: TaskStatus) {
+        modeBefore = mode
+        mode = .question(question + " y or n", .change(action, task.id))
     }
 
     private mutating func prioritise(_ next: (Int) -> Int) -> Effect? {

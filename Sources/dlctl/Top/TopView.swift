@@ -16,7 +16,7 @@ struct TopView {
         let layout = TopLayout(size: model.size)
         var lines = Array([title(), counts()].prefix(layout.headerRows))
         switch model.mode {
-        case .help: lines += padded(Self.help, layout.graphRows + layout.titleRows + layout.listRows)
+        case .help: lines += padded(help, layout.graphRows + layout.titleRows + layout.listRows)
         case .details: lines += details(layout)
         case .prompt, .question, .list:
             if model.isShowingDetails {
@@ -27,12 +27,12 @@ struct TopView {
                 lines += list(layout)
             }
         }
-        let (foot, column) = footer(isOnlyRow: layout.footerRows == 1)
-        lines +=
-            layout.footerRows == 2
-            ? [foot, keys()] : layout.footerRows == 1 ? [foot.spans.isEmpty ? keys() : foot] : []
-        lines = lines.map { $0.fitted(width) }
-        let row = lines.count - max(1, layout.footerRows)
+        var (foot, column) = footer(isOnlyRow: layout.footerRows == 1)
+        // A long message takes the row of the keys, and below a prompt the last row of the list.
+        if foot.count < 2 { foot += keys() }
+        if layout.footerRows < 2 { foot = Array(foot.drop { $0.spans.isEmpty }.prefix(layout.footerRows)) }
+        lines = (lines.prefix(max(0, model.size.rows - foot.count)) + foot).map { $0.fitted(width) }
+        let row = lines.count - max(1, foot.count)
         return Frame(
             lines: lines, cursor: column.map { Frame.Cursor(column: min($0, max(0, width - 1)), row: row) })
     }
@@ -69,6 +69,7 @@ struct TopView {
             guard let count = status.tasks[state.rawValue], count > 0 || state == .active else { continue }
             if !line.spans.isEmpty { line.append(", ") }
             line.append("\(count) \(state.rawValue)", state == .failed ? .colour(.red) : .plain)
+            if state == .failed, model.query.states == .open { line.append(width >= 72 ? " (e shows them)" : " (e)") }
         }
         var right: [String] = []
         if model.query.states != .open { right.append(model.query.states.rawValue) }
@@ -114,32 +115,42 @@ struct TopView {
 
     // MARK: - Footer
 
-    /// Returns the line of messages and prompts, and the column of the cursor in a prompt.
-    private func footer(isOnlyRow: Bool) -> (StyledLine, column: Int?) {
+    /// Returns the lines of messages and prompts, and the column of the cursor in a prompt.
+    private func footer(isOnlyRow: Bool) -> ([StyledLine], column: Int?) {
         switch model.mode {
         case .prompt(let prompt):
-            if isOnlyRow, let message = model.message { return (line(message), nil) }
-            return promptLine(prompt)
-        case .question(let text, _): return (StyledLine(text, .bold), nil)
+            if isOnlyRow, let message = model.message { return (lines(message), nil) }
+            let (line, column) = promptLine(prompt)
+            return ([line], column)
+        case .question(let text, _): return (wrapped(text, .bold), nil)
         case .list, .details, .help: break
         }
         if case .away(let since, let text) = model.connection {
-            return (
-                StyledLine(
-                    "the daemon is away since \(clock(since)); " + Escape.visible(model.message?.text ?? text),
-                    TextStyle(colour: .red, isBold: true)), nil
-            )
+            let text = "the daemon is away since \(clock(since)); " + Escape.visible(model.message?.text ?? text)
+            return (wrapped(text, TextStyle(colour: .red, isBold: true)), nil)
         }
-        if let message = model.message { return (line(message), nil) }
-        if model.connection == .starting { return (StyledLine("asking the daemon", .dim), nil) }
-        guard model.mode == .list, !model.rows.isEmpty else { return (StyledLine(), nil) }
+        if let message = model.message { return (lines(message), nil) }
+        if model.connection == .starting { return ([StyledLine("asking the daemon", .dim)], nil) }
+        guard model.mode == .list, !model.rows.isEmpty else { return ([StyledLine()], nil) }
         var text = "\(model.selection + 1) of \(model.rows.count)" + (model.hasMore ? " and more" : "")
         if model.hasMore, model.rows.count >= TopQuery.maximumRows { text += "; / searches, f filters" }
-        return (StyledLine(text, .dim), nil)
+        return ([StyledLine(text, .dim)], nil)
     }
 
-    private func line(_ message: TopMessage) -> StyledLine {
-        StyledLine(Escape.visible(message.text), message.isRefusal ? .colour(.red) : .colour(.green))
+    private func lines(_ message: TopMessage) -> [StyledLine] {
+        wrapped(Escape.visible(message.text), message.isRefusal ? .colour(.red) : .colour(.green))
+    }
+
+    /// Returns a text as one line, or as two if it is too long for one.
+    private func wrapped(_ text: String, _ style: TextStyle) -> [StyledLine] {
+        var first = text.prefix(width)
+        while DisplayWidth.of(String(first)) > width { first.removeLast() }
+        guard first.endIndex < text.endIndex else { return [StyledLine(text, style)] }
+        // A line ends behind a word, unless a long one would leave it nearly empty.
+        if let space = first.lastIndex(of: " "), text[first.endIndex] != " ", first[..<space].count > width / 2 {
+            first = first[..<space]
+        }
+        return [String(first), String(text[first.endIndex...].drop { $0 == " " })].map { StyledLine($0, style) }
     }
 
     private func promptLine(_ prompt: TextPrompt) -> (StyledLine, column: Int?) {
@@ -164,8 +175,8 @@ struct TopView {
         return (line, column)
     }
 
-    private func keys() -> StyledLine {
-        if case .prompt = model.mode, let message = model.message { return line(message) }
+    private func keys() -> [StyledLine] {
+        if case .prompt = model.mode, let message = model.message { return lines(message) }
         let text =
             switch model.mode {
             case .prompt(let prompt) where prompt.sent != nil: "asking the daemon  Esc back"
@@ -176,28 +187,28 @@ struct TopView {
             case .details: "Esc back  p pause  r resume  c cancel  t retry  + - priority  l limit  h help"
             case .list: "h help  q quit  Enter details  p pause  r resume  c cancel  t retry  a add"
             }
-        return StyledLine(text, .dim)
+        return [StyledLine(text, .dim)]
     }
 
-    private static let help: [StyledLine] = {
+    /// The keys. The words fit 40 columns, and the lines 15 rows; a wide terminal has more words.
+    private var help: [StyledLine] {
         let keys = [
-            ("arrows, j k, PgUp PgDn, Home End", "move"),
-            ("Enter", "details of the task; folds a host"),
-            ("p  r  c  t", "pause, resume, cancel, retry the task"),
-            ("+  -  P", "raise, lower, step the priority"),
-            ("l  L", "limit of the task, of all downloads"),
-            ("a", "add a URL, or several with spaces between"),
-            ("/  b", "search in URL and path, show one batch"),
-            ("f  F", "next, previous filter by state"),
-            ("s", "next order: rate, left, size, progress, name"),
-            ("H", "tasks by host, with sums"),
-            ("Esc", "back; shows all tasks again"),
-            ("Ctrl-L  Ctrl-Z  q", "draw again, stop for a while, quit"),
+            ("arrows", "move; also j, k, PgUp, PgDn", ", Home, End"),
+            ("Enter", "details; folds a host", ""),
+            ("p r c t", "pause, resume, cancel, retry", " the task"),
+            ("D", "remove the task", "; the finished file stays"),
+            ("+ - P", "raise, lower, step priority", ""),
+            ("l L", "limit of task, of downloads", ""),
+            ("a", "add URLs", " with spaces between"),
+            ("/ b", "search, show one batch", "; an empty line shows all"),
+            ("e f F", "failed; next, previous state", " that is shown"),
+            ("H s", "tasks by host; next order", ": start, rate, left, size, progress, name"),
+            ("Esc q ^L", "back, quit, draw again", "; Ctrl-Z stops for a while"),
         ]
-        return keys.map { key, text in
-            var line = StyledLine("  " + DisplayWidth.pad(key, 32) + "  ", .bold)
-            line.append(text)
+        return keys.map { key, text, more in
+            var line = StyledLine("  " + DisplayWidth.pad(key, 8) + "  ", .bold)
+            line.append(text + (DisplayWidth.of(text + more) <= width - line.width ? more : ""))
             return line
         }
-    }()
+    }
 }

@@ -223,7 +223,7 @@ struct Aria2InputTests {
 
     @Test("a second URL of a line is told by its own place, and an entry too many by its line")
     func places() {
-        #expect(throws: fault(1, 13, "\"url\": has no scheme; write it in full, as in https://example.org/file")) {
+        #expect(throws: fault(1, 13, "\"url\": has no scheme; begin it with https:// or http://")) {
             try parse("http://hé/a\tb")
         }
         #expect(throws: fault(3, 1, "exceeds the limit of 1 entries per file")) {

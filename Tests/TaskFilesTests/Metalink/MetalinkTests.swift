@@ -197,7 +197,7 @@ struct MetalinkTests {
                 "the digests of these pieces are 1, but 2 bytes in pieces of 1 bytes need 2"
             ),
             (
-                "<url>/a</url>", 1, "\"url\" has no scheme; write it in full, as in https://example.org/file"
+                "<url>/a</url>", 1, "\"url\" has no scheme; begin it with https:// or http://"
             ),
             ("<url>http://h:0/</url>", 1, "\"url\" the port is not a number from 1 to 65535"),
             ("<url priority='0'>http://h/</url>", 6, "\"priority\" must be a whole number from 1 to 999999"),

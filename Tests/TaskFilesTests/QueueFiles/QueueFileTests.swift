@@ -345,10 +345,10 @@ struct QueueFileTests {
             "downloads:\n- {url: http://h/, mirror: http://i/}\n- {url: http://j/, mirrors: [http://k/, ftp://l/]}"
         let file = try queue(text)
         #expect(file.entries.map(\.specification.mirrors) == [["http://i/"], ["http://k/", "ftp://l/"]])
-        #expect(throws: fault(4, 5, "\"mirrors\": has no scheme; write it in full, as in https://example.org/file")) {
+        #expect(throws: fault(4, 5, "\"mirrors\": has no scheme; begin it with https:// or http://")) {
             try queue("downloads:\n- url: http://h/\n  mirrors: [http://i/,\n    nowhere]\n")
         }
-        #expect(throws: fault(3, 11, "\"mirror\": has no scheme; write it in full, as in https://example.org/file")) {
+        #expect(throws: fault(3, 11, "\"mirror\": has no scheme; begin it with https:// or http://")) {
             try queue("downloads:\n- url: http://h/\n  mirror: nowhere\n")
         }
         #expect(throws: fault(4, 12, "\"mirrors\" and \"mirror\" are the same option; give one of them")) {

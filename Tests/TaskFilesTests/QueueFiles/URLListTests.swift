@@ -23,7 +23,7 @@ struct URLListTests {
         let wrong = #expect(throws: FileError.self) {
             try URLList(parsing: "http://h/a\r\n\r\n  h/b\r\nnor this", file: "f")
         }
-        #expect(wrong?.lines.first == "f:3:3: \"url\": has no scheme; write it in full, as in https://example.org/file")
+        #expect(wrong?.lines.first == "f:3:3: \"url\": has no scheme; begin it with https:// or http://")
         #expect(wrong?.lines.count == 2 && wrong?.lines.last?.hasPrefix("f:4:1: \"url\": ") == true)
         let many = #expect(throws: FileError.self) {
             try URLList(parsing: String(repeating: "nonsense\n", count: 25), file: "f")

@@ -57,7 +57,15 @@ import Testing
             ("show x", "id", "\"x\" is not a task id"),
             ("pause x", "id", "\"x\" is not a task id (a whole number), a range such as 3-5 or a state"),
             ("retry faild", "id", "or a state; did you mean failed?"),
-            ("watch failed", "id", "\"failed\" is not a task id"),
+            ("watch faild", "id", "did you mean failed?"), ("watch all", "id", "did you mean \"dlctl watch\"?"),
+            ("pause all", "id", "did you mean --all?"), ("wait running", "id", "did you mean active?"),
+            ("list running", "state", "did you mean active?"), ("list done", "state", "did you mean completed?"),
+            ("list finished", "state", "did you mean completed?"),
+            ("list all", "state", "\"dlctl list\" lists all tasks"),
+            ("add --dir . http://h/a", "--dir", "did you mean --directory"),
+            ("add -P . http://h/a", "-P", "did you mean --directory"),
+            ("add -O a http://h/a", "-O", "did you mean --output"),
+            ("add --password x http://h/a", "--password", "did you mean --password-file"),
             ("move x --first", "id", "\"x\" is not a task id"),
             ("move 1 --before x", "--before", "\"x\" is not a task id"),
             ("set 1 --limit x", "--limit", "bytes per second"), ("set 1 --priority x", "--priority", "one of low"),
@@ -67,7 +75,9 @@ import Testing
             ("completion x", "shell", "one of bash, zsh, fish"), ("lst", "command", "did you mean \"list\""),
             ("ls", "command", "did you mean \"list\""), ("rm 1", "command", "did you mean \"remove\""),
             ("delete 1", "command", "did you mean \"remove\""), ("start 1", "command", "did you mean \"resume\""),
-            ("stop 1", "command", "did you mean \"pause\""),
+            ("stop 1", "command", "did you mean \"pause\" or \"shutdown\"?"),
+            ("http://h/a", "command", "did you mean \"add URL\"?"),
+            ("find x", "command", "did you mean \"list --search TEXT\"?"),
             (
                 "queue show b", "command",
                 "there is no command \"queue show\"; the tasks of a batch: \"dlctl list --batch"
@@ -89,6 +99,12 @@ import Testing
         arguments: [
             ("wait", "give ids, a state, --all or --batch NAME; see "), ("add", "give a URL, or --input FILE; see "),
             ("pause", "select the tasks: "), ("move 1", "give the new position: --first, --last or --before ID; see "),
+            ("limit 2M", "unexpected argument \"2M\"; write --download 2M or --upload 2M; see "),
+            ("limit up 2M", "2 unexpected arguments: \"up\", \"2M\"; write --download 2M or --upload 2M"),
+            ("limit x", "unexpected argument \"x\"; write --download RATE or --upload RATE; see "),
+            ("move 1 first", "give the new position: --first, "),
+            ("watch 1 --batch b", "give ids or --batch, not both; see "),
+            ("upload http://h/ a b", "the URL comes last: dlctl upload FILE… URL; see "),
             ("wait 1 --all", "give ids, or --all or --batch, not both; see "),
         ])
     func sentences(words: String, start: String) {

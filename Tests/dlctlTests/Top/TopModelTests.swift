@@ -90,6 +90,11 @@ extension TopModel {
         #expect(model.type("t") == .perform(.change(.retry, TaskID(1))))
         #expect(model.type("c") == nil && model.type("n") == nil && model.mode == .list)
         #expect(model.type("cy") == .perform(.change(.cancel, TaskID(1))))
+        #expect(model.type("D") == nil)
+        guard case .question(let text, _) = model.mode else { return #expect(Bool(false), "D asks for no question") }
+        #expect(text.hasPrefix("remove task 1 (its part is deleted), ") && text.hasSuffix("? y or n"), "\(text)")
+        #expect(model.type("n") == nil && model.message == TopMessage("nothing was changed"))
+        #expect(model.type("Dy") == .perform(.change(.remove, TaskID(1))))
         #expect(model.type("+") == .perform(.priority(TaskID(1), .high)))
         #expect(model.type("+") == .perform(.priority(TaskID(1), .now)))
         #expect(model.type("+") == nil)
@@ -129,10 +134,19 @@ extension TopModel {
     @Test("without a task a command says so")
     func nothing() {
         var model = TopModel([])
-        for key in ["p", "c", "l", "+"] {
+        for key in ["p", "c", "D", "l", "+"] {
             #expect(model.type(key) == nil && model.mode == .list)
             #expect(model.message == TopMessage("there is no task", isRefusal: true))
         }
+    }
+
+    @Test("a key without a meaning names the help", arguments: ["x", "1", "D1x"])
+    func unknown(keys: String) {
+        var model = TopModel(tasks)
+        model.type(keys)
+        #expect(model.message == TopMessage("this key has no effect here; ? for help"))
+        _ = model.handle(.down)
+        #expect(model.message == nil)
     }
 
     @Test("a wrong rate keeps the prompt and says what is expected")
@@ -155,6 +169,10 @@ extension TopModel {
         model.type("s")
         #expect(model.query.batch == "nightly" && model.query.states == .active && model.query.sort == .rate)
         #expect(model.handle(.escape) == nil && model.query.batch == nil && model.query.search == nil)
+        #expect(model.query.states == .open)
+        model.type("e")
+        #expect(model.query.states == .failed)
+        model.type("e")
         #expect(model.query.states == .open)
         #expect(model.handle(.escape) == nil && model.mode == .list)
         model.type("/" + String(repeating: "x", count: 1_025) + "\r")

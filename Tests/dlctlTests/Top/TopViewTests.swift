@@ -141,6 +141,62 @@ import Testing
         #expect(lines.contains { $0.contains("▾ https://example.org  1 task, 1 active, 2.0 MiB/s") }, "\(lines)")
     }
 
+    @Test("at 40 columns the sums of a host lose words before its rate and the end of its name are cut")
+    func narrowHosts() {
+        var model = TopModel([active], columns: 40)
+        model.type("H")
+        #expect(text(model).contains("> ▾ https://example.org  2.0 MiB/s"), "\(text(model))")
+        var long = active
+        long.url = "https://mirror.of.a.long.name.example.org:8443/a"
+        model = TopModel([long], columns: 40)
+        model.type("H")
+        #expect(text(model).contains { $0.hasSuffix("org:8443  2.0 MiB/s") }, "\(text(model))")
+    }
+
+    @Test("the help fits a small screen, and a wide one has more words", arguments: [(40, 15), (60, 20), (80, 24)])
+    func help(columns: Int, rows: Int) {
+        var model = TopModel([active], columns: columns, rows: rows)
+        model.type("?")
+        let lines = text(model)
+        #expect(lines.count == rows && !lines.contains { $0.contains("…") }, "\(lines)")
+        #expect(lines.contains { $0.contains("remove the task" + (columns < 60 ? "" : "; the finished")) }, "\(lines)")
+        #expect(lines.contains { $0.contains("quit") } && lines.last == "any key closes the help", "\(lines)")
+    }
+
+    @Test("failed tasks are counted with the key that shows them", arguments: [(80, "(e shows them)"), (40, "(e)")])
+    func failed(columns: Int, words: String) {
+        var model = TopModel([active], columns: columns)
+        func receive() {
+            model.receive(
+                .round(
+                    TopFeed.Round(
+                        query: model.query, status: sampleStatus(["active": 1, "failed": 2, "completed": 3]),
+                        tasks: [], hasMore: false, detail: nil, moment: 1_900)))
+        }
+        receive()
+        #expect(text(model)[1].hasPrefix("1 active, 2 failed \(words), 3 com"), "\(text(model)[1])")
+        model.type("e")
+        receive()
+        #expect(text(model)[1].hasPrefix("1 active, 2 failed, 3 com") && text(model)[1].hasSuffix("[failed]"))
+    }
+
+    @Test("a long refusal takes two lines, in a prompt too, and never the line of the prompt")
+    func longRefusals() {
+        let refusal = TopMessage(String(repeating: "word ", count: 20) + "end", isRefusal: true)
+        var model = TopModel([active], columns: 60, rows: 20)
+        model.receive(.result(refusal))
+        let first = String(repeating: "word ", count: 12).dropLast()
+        let rest = String(repeating: "word ", count: 8) + "end"
+        #expect(text(model).suffix(2) == [String(first), rest] && text(model).count == 20)
+        #expect(model.type("ax\r") == .perform(.add(["x"])))
+        model.receive(.result(refusal, to: .add(["x"])))
+        #expect(text(model).suffix(3) == ["add URL: x", String(first), rest] && text(model).count == 20)
+        let cursor = TopView(model: model, unicode: true, now: 0).frame().cursor
+        #expect(cursor.map { [$0.row, $0.column] } == [17, 10])
+        model.receive(.result(TopMessage(String(repeating: "長", count: 35)), to: nil))
+        #expect(text(model).suffix(2) == [String(repeating: "長", count: 30), String(repeating: "長", count: 5)])
+    }
+
     @Test("details are facts, the map of segments, connections, limits and attempts")
     func details() {
         let live = LiveTransfer(
