@@ -214,7 +214,11 @@ enum FieldArgument {
             if field.name == "directory" { values[keyPath: path] = option.wrappedValue.map(FilePath.directory) }
         case (.contents(let path, let contents), .text(let option)):
             guard let file = option.wrappedValue else { return }
-            values[keyPath: path] = contents.value(try input.readText(file, for: name, limit: contents.limit))
+            let text =
+                contents == .password
+                ? try input.readSecret(file, for: name, limit: contents.limit)
+                : try input.readText(file, for: name, limit: contents.limit)
+            values[keyPath: path] = contents.value(text)
         case (.time(let path, let textPath), .text(let option)):
             guard let text = option.wrappedValue else { return }
             values[keyPath: path] = try Clock.startAt(text)
