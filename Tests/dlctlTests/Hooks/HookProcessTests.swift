@@ -43,7 +43,7 @@ struct HookProcessTests {
         process.longTime = 0.1
         nonisolated(unsafe) var named: [pid_t] = []
         process.runsLong = { named.append($0) }
-        #expect(process.run() == .failure("it was ended after 500 ms"))
+        #expect(process.run() == .failure("it did not end after 500 ms, and was killed 5 s later"))
         #expect(named.count == 2, "after 0.1 and 0.4 s")
         let started = try String(contentsOfFile: pids, encoding: .utf8).split(separator: "\n").compactMap { pid_t($0) }
         #expect(started.count == 2 && started.last == named.first)
@@ -53,6 +53,8 @@ struct HookProcessTests {
             return status.map { !$0.contains(") Z ") } ?? false
         }
         #expect(!started.contains(where: runs))
+        process = HookProcess(command: "exec sleep 60", variables: [:], input: [], limit: 0.1)
+        #expect(process.run() == .failure("it was ended after 100 ms"))
         process = HookProcess(command: "true", variables: [:], input: [], limit: 60)
         #expect(process.run() == .success)
     }
