@@ -50,6 +50,16 @@ struct WaitTests {
         #expect(told.succeeded && told.output.hasPrefix("{\"found\":") && told.error == "told\n", "\(told)")
     }
 
+    @Test("on a terminal, a new upload is told with the URL it goes to")
+    func uploadPlace() async throws {
+        let daemon = try await DaemonProcess.started()
+        let file = daemon.directory.file("a")
+        try Data("a".utf8).write(to: URL(filePath: file))
+        let child = try onTerminal(daemon, "upload --paused '\(file)' http://127.0.0.1:1/in/")
+        #expect(try await child.wait() == .exited(0))
+        #expect(child.standardOutput.contains("goes to http://127.0.0.1:1/in/a"), "\(child.standardOutput)")
+    }
+
     @Test("--all and --batch wait for what has not ended; if there is nothing, that is success")
     func selections() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 1_000))], "/b": [.serve(Resource(size: 1_000))]])
