@@ -30,6 +30,36 @@ struct WaitTests {
         #expect(failing.status == .exited(1) && failing.error.contains("it ended with 3"), "\(failing)")
     }
 
+    @Test("with --json a wait that is cut short prints the tasks or names them, and a command prints beside it")
+    func json() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 1_000))]])
+        let daemon = try await DaemonProcess.started()
+        let late = try await daemon.dlctl("add", "--wait", "--json", "--paused", "--timeout", "0.2", server.url("/a"))
+        #expect(late.status == .exited(75) && late.output.contains("\"ids\":[1],\"tasks\":[{"), "\(late)")
+        #expect(late.error.contains("task 1 is paused: dlctl resume 1"), "\(late)")
+        let child = try ChildProcess(
+            [
+                DaemonProcess.program("dlctl"), "--socket", daemon.socket, "add", "--wait", "--json", "--paused",
+                server.url("/a"),
+            ])
+        try await eventually(that: "the task is named") { child.standardError.contains("task 2 is paused") }
+        child.kill(SIGTERM)
+        #expect(try await child.wait() == .exited(143))
+        #expect(child.standardError.contains("\nqueued: 2\n"), "\(child.standardError)")
+        let told = try await daemon.dlctl("add", "--wait", "--json", "--exec", "echo told", server.url("/a"))
+        #expect(told.succeeded && told.output.hasPrefix("{\"found\":") && told.error == "told\n", "\(told)")
+    }
+
+    @Test("on a terminal, a new upload is told with the URL it goes to")
+    func uploadPlace() async throws {
+        let daemon = try await DaemonProcess.started()
+        let file = daemon.directory.file("a")
+        try Data("a".utf8).write(to: URL(filePath: file))
+        let child = try onTerminal(daemon, "upload --paused '\(file)' http://127.0.0.1:1/in/")
+        #expect(try await child.wait() == .exited(0))
+        #expect(child.standardOutput.contains("goes to http://127.0.0.1:1/in/a"), "\(child.standardOutput)")
+    }
+
     @Test("--all and --batch wait for what has not ended; if there is nothing, that is success")
     func selections() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 1_000))], "/b": [.serve(Resource(size: 1_000))]])

@@ -16,12 +16,12 @@ package struct QueueEntry: Sendable, Equatable {
     }
 
     /// The criterion by which two entries of one file are the same task.
-    enum Identity: Hashable {
+    package enum Identity: Hashable {
         case key(String)
         case task(TaskKind, url: String, output: String?)
     }
 
-    var identity: Identity {
+    package var identity: Identity {
         if let key = specification.key { return .key(key) }
         return .task(specification.kind, url: specification.url, output: specification.output)
     }

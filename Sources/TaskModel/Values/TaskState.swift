@@ -49,7 +49,7 @@ public enum TaskReason: String, Codable, Sendable, CaseIterable {
     case user
     /// The URL has expired; `dlctl set ID --url` gives a new one.
     case urlExpired = "url-expired"
-    /// The server rejected the user name and password.
+    /// The server or a proxy requires a user name and password, or refuses access.
     case auth
     /// The source of an upload has changed.
     case sourceChanged = "source-changed"

@@ -8,8 +8,10 @@ extension TransferError {
     ///   - bodyBegun: Whether bytes of the file were received or sent.
     ///   - isOpened: Whether an SFTP server had opened a file of which no bytes were received.
     ///   - isStoring: Whether the exchange is an upload.
+    ///   - hasLogin: Whether the request has a user name.
     static func remote(
-        _ error: CurlError, file: RemoteFile, reply: FTPReply?, bodyBegun: Bool, isOpened: Bool, isStoring: Bool
+        _ error: CurlError, file: RemoteFile, reply: FTPReply?, bodyBegun: Bool, isOpened: Bool, isStoring: Bool,
+        hasLogin: Bool
     ) -> TransferError {
         let (host, path) = (file.host, file.path.text)
         let words = reply.map { ": it replied \($0.code) \($0.text)" } ?? ""
@@ -25,6 +27,8 @@ extension TransferError {
         case .loginDenied where isTransient || isFull, .ftpWeirdPassReply where isTransient,
             .operationTimedout where reply?.code == 421 && !bodyBegun:
             return TransferError(.cannotConnect, "\(host) accepts no logins at present\(words)")
+        case .loginDenied where !hasLogin, .ftpWeirdPassReply where !hasLogin:
+            return TransferError(.loginRefused, "\(host) requires a user name and password\(words)")
         case .loginDenied, .ftpWeirdPassReply:
             return TransferError(
                 .loginRefused,

@@ -40,7 +40,8 @@ final class RemoteExchange: ExchangeHandler {
         machine = RemoteExchangeStateMachine(
             RemoteExchangeStateMachine.Configuration(
                 file: file, transportSecurity: task.originalRequest.transportSecurity,
-                stallTimeout: session.configuration.stallTimeout(of: task.originalRequest)))
+                stallTimeout: session.configuration.stallTimeout(of: task.originalRequest),
+                hasLogin: task.originalRequest.credential != nil || file.user != nil))
         connection = Connection(evaluator: AddressEvaluator(session.configuration, task.originalRequest))
         let limits = ByteLimits(task.core)
         let origin = (file.scheme.rawValue, file.host, file.port)

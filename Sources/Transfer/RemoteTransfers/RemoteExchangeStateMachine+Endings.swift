@@ -78,7 +78,8 @@ extension RemoteExchangeStateMachine {
         }
         return TransferError.remote(
             error, file: file, reply: running.lastReply, bodyBegun: body == .begun,
-            isOpened: isFetching && file.scheme == .sftp && facts.size != nil, isStoring: isStoring
+            isOpened: isFetching && file.scheme == .sftp && facts.size != nil, isStoring: isStoring,
+            hasLogin: configuration.hasLogin
         ).caused(by: error)
     }
 }

@@ -18,6 +18,8 @@ struct RemoteExchangeStateMachine {
         var transportSecurity = TransportSecurity.none
         /// The session's time-out without a byte, in milliseconds.
         var stallTimeout: Int64 = 60_000
+        /// Whether the request or its URL has a user name.
+        var hasLogin = false
     }
 
     enum Phase {

@@ -304,6 +304,9 @@ struct ResponseEvaluator {
         case 407: "a proxy requires a user name and password (407)"
         case 404 where method == .put || method == .post: "the server has nothing at this URL (404)"
         case 404: "there is no such file on the server (404)"
+        case 405 where method == .put || method == .post:
+            "the server does not allow \(method.rawValue) at this URL (405)"
+        case 501 where method == .put || method == .post: "the server does not support \(method.rawValue) (501)"
         case 410: "the file is gone from the server for good (410)"
         case 429: "the server asks for fewer requests (429)"
         case 500...599: "the server failed (\(status))"

@@ -67,7 +67,8 @@ extension Context {
         }
         guard let wait else { return try notePlaces(added, client) }
         let barsNamePaths = showsBars && Terminal.isTerminal(STDOUT_FILENO)
-        let hooks = command.map(EndedTaskHooks.init)
+        // With --json, standard output is one JSON value.
+        let hooks = command.map { EndedTaskHooks(command: $0, output: json ? STDERR_FILENO : STDOUT_FILENO) }
         let onEnding = { (task: TaskStatus) in
             // Beside bars on the same terminal, the last line of the task has the path.
             if !json, !barsNamePaths, task.kind == .download, task.state == .completed, let path = task.path {
@@ -78,24 +79,43 @@ extension Context {
         }
         let waiter = waiter(
             WaitTarget(ids: wait, batch: batch), client: client, isFollowing: isFollowing, onEnding: onEnding)
-        try waiter.run()
+        do throws(Failure) {
+            try waiter.run()
+        } catch {
+            if json { printCutShort(added, isOfBatch: batch != nil, waiter) }
+            throw error
+        }
         let areDone = hooks?.finish() ?? true
         if json { output.json(Shown(added, isOfBatch: batch != nil, tasks: waiter.settled)) }
         try conclude(waiter)
         if !areDone { throw ExitStatus.failed }
     }
 
-    /// Tells on a terminal where the files of a few new downloads will be.
+    /// Prints the ids and what is known of the tasks after a wait that was cut short.
+    private func printCutShort(_ added: AddedTasks, isOfBatch: Bool, _ waiter: TaskWaiter) {
+        // The deadline of the waiting connection is over.
+        let client = try? connect(waits: true)
+        client?.answerTimeout = Self.lastAnswerTimeout
+        output.json(Shown(added, isOfBatch: isOfBatch, tasks: waiter.known(client)))
+        output.flush()
+    }
+
+    /// Tells on a terminal where the files of a few new downloads will be, and uploads go.
     private func notePlaces(_ added: AddedTasks, _ client: ControlClient) throws(ClientError) {
         guard !json, !isQuiet, Terminal.isTerminal(STDERR_FILENO), added.ids.count <= 3 else { return }
         for id in added.ids where !added.found.contains(id) {
-            guard let task = try client.taskIfKnown(id), task.kind == .download, let path = task.path else { continue }
-            let isTaken = access(path, F_OK) == 0
+            guard let task = try client.taskIfKnown(id), let path = task.kind == .upload ? task.url : task.path else {
+                continue
+            }
+            let isTaken = task.kind == .download && access(path, F_OK) == 0
             note(
                 (added.ids.count > 1 ? "\(id) " : "") + "goes to \(Escape.visible(path))"
                     + (isTaken ? ", or beside it: there is a file of that name" : ""))
         }
     }
+
+    /// The seconds that the daemon has for an answer after the time of `--timeout`.
+    private static let lastAnswerTimeout = 5.0
 
     /// Returns the line that names tasks which were queued although the answer cannot be written.
     private static func lossNote(_ ids: [TaskID]) -> String? {

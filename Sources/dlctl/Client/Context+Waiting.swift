@@ -3,7 +3,8 @@ import Glibc
 import TaskModel
 
 extension Context {
-    /// Creates a waiter, which shows bars if the terminal supports them. From then on Ctrl-C tells how to wait again.
+    /// Creates a waiter, which shows bars if the terminal supports them. From then on a signal that ends the program
+    /// tells how to wait again, or with `--json` the ids of added tasks.
     ///
     /// - Parameters:
     ///   - isFollowing: whether the client is already subscribed to the events that end these tasks.
@@ -20,12 +21,22 @@ extension Context {
             areKnown: target.isAll || target.batch != nil, wantsDetails: json || showsSummary || onEnding != nil,
             deadline: deadline,
             view: view, onEvent: onEvent, onEnding: onEnding,
-            connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
+            connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) },
+            note: { self.noteOnWait($0) })
     }
 
-    /// Makes Ctrl-C tell how to wait again.
+    /// Writes a line about tasks that wait or are paused to standard error.
+    private func noteOnWait(_ text: String) {
+        if json { report(warnings: [text], cookies: nil) } else { note(text) }
+    }
+
+    /// Makes Ctrl-C tell how to wait again, or with `--json` which tasks were added.
     func tellOnInterrupt(_ target: WaitTarget) {
-        if !json { Terminal.setFarewell("\ndlctl: \(farewell(target))\n") }
+        if !json {
+            Terminal.setFarewell("\ndlctl: \(farewell(target))\n")
+        } else if let lost = output.lossNote {
+            Terminal.setFarewell("\n\(lost)\n")
+        }
     }
 
     /// Returns the sentence on the command that waits again.

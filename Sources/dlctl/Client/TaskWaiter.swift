@@ -12,8 +12,8 @@ final class TaskWaiter {
         case removed
     }
 
-    /// The event types that can end a wait.
-    static let eventTypes: Set<TaskEvent.Kind> = [.completed, .failed, .cancelled, .paused, .removed]
+    /// The event types that can end a wait or need a note.
+    static let eventTypes: Set<TaskEvent.Kind> = [.completed, .failed, .cancelled, .paused, .removed, .waiting]
 
     private let ids: [TaskID]
     private let wantsDetails: Bool
@@ -24,6 +24,9 @@ final class TaskWaiter {
     private let connect: () throws(ClientError) -> any TaskSource
     private let sleep: (_ seconds: Double) -> Void
     private let report: (Failure) -> Void
+    private let note: (String) -> Void
+    /// Whether tasks that begin to wait are told: nothing else shows them.
+    private var tellsWaits: Bool { view == nil && onEvent == nil }
     private var client: (any TaskSource)?
     private var isSubscribed: Bool
     private var pending: Set<TaskID>
@@ -51,6 +54,20 @@ final class TaskWaiter {
     /// The time of the next look at the tasks that wait, if there are too many to read each.
     private var nextWaitingLook = Deadline.after(seconds: 0)
     private var waitingTasks: [TaskStatus] = []
+    /// The pending tasks that a user paused and that were named, and those to be named next.
+    private var namedPaused: Set<TaskID> = []
+    private var newPaused: [TaskID] = []
+    /// The notes that the next drawing places above the bars.
+    private var newNotes: [String] = []
+    /// The last cause for which each task was told to wait, and the time before which another one is not told.
+    private var toldWaits: [TaskID: (cause: String, next: Deadline)] = [:]
+
+    private enum Notes {
+        /// The maximum number of tasks that are named in one note, or told to wait.
+        static let tasks = 20
+        /// The minimum time in seconds between two notes on a task.
+        static let interval = 60.0
+    }
 
     /// - Parameters:
     ///   - ids: the tasks to wait for; duplicates are ignored.
@@ -63,6 +80,8 @@ final class TaskWaiter {
     ///   - onEnding: receives the final status of each task, as far as it is read.
     ///   - connect: creates a new connection after the current one ends.
     ///   - report: reports errors that do not end the wait.
+    ///   - note: receives a line about tasks that a user paused, and about tasks that begin to wait if neither bars nor
+    ///     events show them.
     init(
         _ ids: [TaskID], client: any TaskSource, isFollowing: Bool = false, areKnown: Bool = false,
         wantsDetails: Bool = true, deadline: Deadline = .never, view: ProgressView? = nil,
@@ -71,7 +90,7 @@ final class TaskWaiter {
         sleep: @escaping (_ seconds: Double) -> Void = {
             _ = usleep(UInt32($0 * 1_000_000))  // a signal that cuts the sleep short only causes an earlier attempt
         },
-        report: @escaping (Failure) -> Void
+        report: @escaping (Failure) -> Void, note: @escaping (String) -> Void = { _ in }
     ) {
         var seen: Set<TaskID> = []
         self.ids = ids.filter { seen.insert($0).inserted }
@@ -90,6 +109,7 @@ final class TaskWaiter {
         self.connect = connect
         self.sleep = sleep
         self.report = report
+        self.note = note
     }
 
     private enum RetryTiming {
@@ -152,8 +172,20 @@ final class TaskWaiter {
     }
 
     /// The final status of the tasks in the order of the ids, without removed tasks.
-    var settled: [TaskStatus] {
-        ids.compactMap { if case .settled(let task)? = endings[$0] { task } else { nil } }
+    var settled: [TaskStatus] { ids.compactMap(final) }
+
+    private func final(_ id: TaskID) -> TaskStatus? {
+        if case .settled(let task)? = endings[id] { task } else { nil }
+    }
+
+    /// Returns what is known of the tasks after a wait that was cut short.
+    ///
+    /// - Parameter client: a connection for reading those that have not ended; `nil` if there is none.
+    func known(_ client: (any TaskSource)?) -> [TaskStatus] {
+        var current: [TaskID: TaskStatus] = [:]
+        // A daemon that does not answer leaves what is known already.
+        if let client { _ = try? read(pending.union(unread), client) { current[$0.id] = $0 } }
+        return ids.compactMap { final($0) ?? current[$0] }
     }
 
     /// Reports the tasks that did not complete.
@@ -224,23 +256,34 @@ final class TaskWaiter {
         static let sparseness: Int64 = 8
     }
 
-    /// Reads the state of every pending task.
+    /// Records the state of every pending task.
     ///
     /// - Returns: the ids that the daemon does not know.
     private func readStates(_ client: any TaskSource) throws(ClientError) -> [TaskID] {
+        let unknown = try read(pending, client, record)
+        namePaused()
+        return unknown
+    }
+
+    /// Reads tasks.
+    ///
+    /// - Returns: the ids that the daemon does not know.
+    private func read(
+        _ ids: Set<TaskID>, _ client: any TaskSource, _ body: (TaskStatus) -> Void
+    ) throws(ClientError) -> [TaskID] {
         var unknown: [TaskID] = []
-        guard let first = pending.min(), let last = pending.max(), pending.count >= Scan.minimum,
-            (last.rawValue - first.rawValue) / Int64(pending.count) < Scan.sparseness
+        guard let first = ids.min(), let last = ids.max(), ids.count >= Scan.minimum,
+            (last.rawValue - first.rawValue) / Int64(ids.count) < Scan.sparseness
         else {
-            for id in pending.sorted() {
-                if let task = try client.taskIfKnown(id) { record(task) } else { unknown.append(id) }
+            for id in ids.sorted() {
+                if let task = try client.taskIfKnown(id) { body(task) } else { unknown.append(id) }
             }
             return unknown
         }
-        var missing = pending
+        var missing = ids
         do {
             try client.forEachPage(filter: nil, limit: nil, after: TaskID(first.rawValue - 1), newest: nil) { page in
-                for task in page where missing.remove(task.id) != nil { record(task) }
+                for task in page where missing.remove(task.id) != nil { body(task) }
                 return page.last.map { $0.id < last } ?? false
             }
         } catch let error as ClientError {
@@ -257,7 +300,44 @@ final class TaskWaiter {
         } else {
             tally.record(task, isNew: areNew)
             if view != nil { latest[task.id] = task }
+            observe(task)
         }
+    }
+
+    // MARK: - Notes
+
+    /// Notes that a task is paused, or waits, if that was not told yet.
+    private func observe(_ task: TaskStatus) {
+        if task.state != .paused {
+            namedPaused.remove(task.id)
+        } else if namedPaused.insert(task.id).inserted {
+            newPaused.append(task.id)
+        }
+        guard tellsWaits, task.state == .waiting, tells(ofWaitOf: task.id, task.reason, task.error) else { return }
+        let cause = Self.cause(task.reason, task.error)
+        toldWaits[task.id] = (cause, .after(seconds: Notes.interval))
+        note("task \(task.id) is \(Describe.state(task, now: Clock.now(), namesState: true))")
+    }
+
+    /// Returns whether a note is due on a task that waits. The reasons that the user asked for need none.
+    private func tells(ofWaitOf id: TaskID, _ reason: TaskReason?, _ error: TaskFailure?) -> Bool {
+        guard let reason, reason != .scheduled, reason != .dependency else { return false }
+        guard let told = toldWaits[id] else { return toldWaits.count < Notes.tasks }
+        return told.cause != Self.cause(reason, error) && told.next.isOver
+    }
+
+    private static func cause(_ reason: TaskReason?, _ error: TaskFailure?) -> String {
+        "\(reason?.rawValue ?? "") \(error?.code.rawValue ?? "")"
+    }
+
+    /// Names the tasks that are paused since the last call, in one line.
+    private func namePaused() {
+        guard !newPaused.isEmpty else { return }
+        let ids = newPaused.prefix(Notes.tasks).map(\.description).joined(separator: " ")
+        let subject = newPaused.count == 1 ? "task \(ids) is" : "\(newPaused.count) tasks are"
+        let text = "\(subject) paused: dlctl resume \(ids)" + (newPaused.count > Notes.tasks ? " …" : "")
+        newPaused = []
+        if view == nil { note(text) } else { newNotes.append(text) }
     }
 
     private func endUnknown(_ id: TaskID) { end(id, reportedComplete.contains(id) ? .completed : .removed) }
@@ -308,6 +388,7 @@ final class TaskWaiter {
         }
         guard let id = event.id, pending.contains(id) else { return }
         onEvent?(event)
+        defer { namePaused() }
         switch event.type {
         case .completed where !wantsDetails: end(id, .completed)
         case .completed where view == nil && ids.count >= Scan.minimum:
@@ -320,6 +401,8 @@ final class TaskWaiter {
                 // The task may have left the history.
                 end(id, event.type == .completed ? .completed : .removed)
             }
+        case .waiting where tellsWaits && tells(ofWaitOf: id, event.reason, event.error):
+            if let task = try client.taskIfKnown(id) { record(task) }
         case .added, .started, .progress, .updated, .resumed, .waiting, .retried, .batchFinished, .gap: break
         }
     }
@@ -330,6 +413,7 @@ final class TaskWaiter {
         if readsEach {
             // A task that is gone is reported by an event still on its way.
             for id in pending { if let task = try client.taskIfKnown(id) { record(task) } }
+            namePaused()
         } else if let first = pending.min() {
             let before = TaskID(first.rawValue - 1)
             latest = [:]
@@ -363,12 +447,14 @@ final class TaskWaiter {
         }
         shownEndings += newEndings
         newEndings = []
+        let notes = newNotes
+        newNotes = []
         view.draw(
             isLast
                 ? []
                 : rows(layout, capacity: view.capacity) + [layout.total(total)]
                     + (note.map { [layout.note($0)] } ?? []),
-            below: lasting)
+            below: notes + lasting)
     }
 
     /// Returns the lines of the tasks that have not ended: those that run first, then those of which the reason for

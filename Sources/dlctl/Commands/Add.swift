@@ -38,7 +38,8 @@ struct Add: DaemonCommand {
             file is checked before any task is queued.
             """,
             valueName: "file"), completion: .file())
-    var inputFile: String?
+    var inputFiles: [String] = []
+    private var inputFile: String? { inputFiles.first }
 
     @Flag(help: "Accept an --input without a task.")
     var allowEmpty = false
@@ -60,6 +61,7 @@ struct Add: DaemonCommand {
 
     func validate() throws {
         let urls = urls
+        guard inputFiles.count < 2 else { throw ValidationError("--input: can be given once only; join the files.") }
         guard inputFile != nil || !urls.isEmpty else {
             throw ValidationError("Give a URL, or --input FILE.")
         }
@@ -88,18 +90,24 @@ struct Add: DaemonCommand {
         let added: AddedTasks
         var batch: String?
         var waitedFor: [TaskID]
-        // Without a key or a batch all tasks are new, so events from the subscription suffice.
+        // Without a key or a batch all tasks are new, so events from the subscription suffice unless one is paused.
         var isFollowing = false
         if let inputFile {
             let submission = try read(inputFile, options, &input, context)
             client = submission.queue.client
             batch = submission.batch
             if let batch {
-                added = AddedTasks(try submission.queue.apply(batch: batch, prune: false, dryRun: false))
+                var applied = AddedTasks(try submission.queue.apply(batch: batch, prune: false, dryRun: false))
+                if applied.countOfFound > 0 {
+                    let repeated = submission.queue.feed.repeated(in: TaskFileReader.shown(inputFile))
+                    context.report(repeated.notes)
+                    applied.applied?.unchanged -= repeated.count
+                }
+                added = applied
                 waitedFor = transfer.wait ? try uncompleted(of: batch, submission.queue.feed.entries, client) : []
                 waitedFor += added.ids
             } else {
-                isFollowing = transfer.wait && !submission.isKeyed
+                isFollowing = transfer.wait && !submission.needsStates
                 if isFollowing { try context.follow(client) }
                 added = try submission.queue.add()
                 waitedFor = added.ids
@@ -108,7 +116,7 @@ struct Add: DaemonCommand {
             let tasks = try tasks(options)
             let urls = tasks.map(\.url)
             client = try context.connect()
-            isFollowing = transfer.wait && transfer.key == nil
+            isFollowing = transfer.wait && !transfer.needsStates
             if isFollowing { try context.follow(client) }
             added = try context.add(tasks, names: FieldNames(urls: urls, mirrors: mirrors), client: client)
             waitedFor = added.ids
@@ -136,10 +144,19 @@ struct Add: DaemonCommand {
         }
         let names = FieldNames(urls: expanded.map(\.url), mirrors: mirrors)
         var tasks: [TaskSpecification] = []
+        var outputs: Set<String> = []
         for (index, (url, values)) in expanded.enumerated() {
             var task = options
             task.url = url
-            if glob { task.output = options.output.map { URLGlob.name($0, values) } }
+            if glob, let output = options.output {
+                let name = try URLGlob.name(output, values)
+                guard outputs.insert(name).inserted else {
+                    throw .usage(
+                        "--output: several URLs would have the name \"\(name)\"; use #1 for the value of the first set or "
+                            + "range, #2 for that of the second", field: "--output")
+                }
+                task.output = name
+            }
             do throws(FieldError) {
                 try task.check()
             } catch {
@@ -169,8 +186,8 @@ struct Add: DaemonCommand {
         var queue: QueueSubmission
         /// The batch to which the entries are applied; `nil` for no batch.
         var batch: String?
-        /// Whether an entry may match an existing task by its key.
-        var isKeyed: Bool
+        /// Whether an entry may match an existing task by its key, or starts paused.
+        var needsStates: Bool
     }
 
     private func read(
@@ -179,12 +196,13 @@ struct Add: DaemonCommand {
         let content = try TaskFileReader.open(file, for: "--input", &input)
         var batch = options.batch
         var nests = false
-        var isKeyed = transfer.key != nil
+        var needsStates = transfer.needsStates
         if case .file(let whole) = content {
             context.report(whole.notes)
             batch = batch ?? whole.batch
             nests = whole.nestsDirectories
-            isKeyed = isKeyed || whole.entries.contains { $0.specification.key != nil }
+            needsStates =
+                needsStates || whole.entries.contains { $0.specification.key != nil || $0.specification.paused }
         }
         let isAsItIs = options.isURLAlone && batch == nil
         let feed = try EntryFeed(content) { entry throws(FileError) in
@@ -204,7 +222,7 @@ struct Add: DaemonCommand {
         if try !feed.hasMore(), !allowEmpty { throw TaskFileReader.empty(file) }
         return Submission(
             queue: QueueSubmission(client: try context.connect(), file: file, feed: feed), batch: batch,
-            isKeyed: isKeyed)
+            needsStates: needsStates)
     }
 
     /// Returns the tasks of a batch to wait for. With `--wait` these include tasks that an earlier call queued. Tasks

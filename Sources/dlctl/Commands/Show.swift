@@ -122,7 +122,7 @@ struct Show: DaemonCommand {
             ("priority", task.priority == .normal ? nil : task.priority.rawValue),
             ("batch", task.batch),
             ("key", task.key),
-            ("owner", "uid \(task.owner)"),
+            ("owner", Accounts.shown(task.owner)),
             ("created", Clock.local(task.createdAt)),
             ("started", task.startedAt.map { Clock.local($0) }),
             ("finished", task.finishedAt.map { Clock.local($0) }),

@@ -95,8 +95,7 @@ struct Upload: DaemonCommand {
             tasks.append(task)
         }
         let client = try context.connect()
-        // Without a key all tasks are new, so events from the subscription suffice.
-        let isFollowing = transfer.wait && transfer.key == nil
+        let isFollowing = transfer.wait && !transfer.needsStates
         if isFollowing { try context.follow(client) }
         let added: AddedTasks
         if let descriptor = spool?.descriptor {
@@ -120,8 +119,10 @@ struct Upload: DaemonCommand {
     }
 
     /// Returns the files beneath a directory and their destination URLs.
-    private func tree(_ context: Context) throws(Failure) -> (files: [String], urls: [String]) {
-        let (directory, url) = (files[0], url)
+    func tree(_ context: Context) throws(Failure) -> (files: [String], urls: [String]) {
+        let url = url
+        var directory = files[0]
+        while directory.utf8.count > 1, directory.hasSuffix("/") { directory.removeLast() }
         guard UploadPlace(url) == .directory else {
             throw .usage("\(url): --recursive requires a URL that ends in /", field: "url")
         }

@@ -27,6 +27,12 @@ enum Accounts {
         return name
     }
 
+    /// Returns the user as `NAME (uid N)`, or `uid N` without an account.
+    static func shown(_ uid: UInt32) -> String {
+        let name = name(uid)
+        return name == "\(uid)" ? "uid \(uid)" : "\(name) (uid \(uid))"
+    }
+
     /// Returns the uid for an account's name.
     static func uid(named name: String) -> Lookup {
         let found = look { return getpwnam_r(name, $0, $1, $2, $3) }

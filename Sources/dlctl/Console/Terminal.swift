@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// The properties of the terminal, and the restoration of its cursor on exit.
+/// The properties of the terminal, and the restoration of its cursor and echo on exit.
 enum Terminal {
     /// The features that bars and marks may use.
     struct Style: Equatable {
@@ -38,7 +38,7 @@ enum Terminal {
             unicode: locale.contains("utf-8") || locale.contains("utf8"))
     }
 
-    // MARK: - The cursor and Ctrl-C
+    // MARK: - The cursor and the farewell
 
     private static let cursorIsHidden = Atomic(false)
 
@@ -51,12 +51,12 @@ enum Terminal {
         if cursorIsHidden.exchange(false, ordering: .sequentiallyConsistent) { send("\u{1B}[?25h") }
     }
 
-    /// The address of the text to write when Ctrl-C ends the program, and its length. A signal handler may not allocate
+    /// The address of the text to write when a signal ends the program, and its length. A signal handler may not allocate
     /// memory.
     private static let farewell = Atomic<UInt>(0)
     private static let farewellLength = Atomic(0)
 
-    /// Sets the text that is written to standard error when Ctrl-C ends the program.
+    /// Sets the text that is written to standard error when a signal ends the program.
     static func setFarewell(_ text: String) {
         // The memory is never freed, because the handler may read it at any time; the text is set once for a command.
         let bytes = Array(text.utf8)
@@ -79,6 +79,53 @@ enum Terminal {
         _ = write(STDERR_FILENO, sequence.utf8Start, sequence.utf8CodeUnitCount)
     }
 
+    // MARK: - Secrets
+
+    private static let echoIsOff = Atomic(false)
+
+    /// Asks for one line on the terminal, without showing it. The echo returns also where a signal ends the program.
+    ///
+    /// - Returns: the bytes without the line end, and none at the end of input.
+    static func secret(_ prompt: String) -> [UInt8] {
+        // These signals would leave the terminal without echo to the shell.
+        let ignored = [SIGQUIT, SIGTSTP].map { ($0, signal($0, SIG_IGN)) }
+        let errors = Output(STDERR_FILENO)
+        errors.text(prompt)
+        errors.flush()
+        hideEcho()
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while true {
+            let count = read(STDIN_FILENO, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            if count <= 0 || byte == UInt8(ascii: "\n") { break }
+            bytes.append(byte)
+        }
+        showEcho()
+        Output.note("")
+        for (number, handler) in ignored { _ = signal(number, handler) }  // fails only for an unknown signal
+        return bytes
+    }
+
+    private static func hideEcho() {
+        var settings = termios()
+        guard tcgetattr(STDIN_FILENO, &settings) == 0, settings.c_lflag & tcflag_t(ECHO) != 0 else { return }
+        settings.c_lflag &= ~tcflag_t(ECHO)
+        echoIsOff.store(true, ordering: .sequentiallyConsistent)
+        _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)  // fails only for a terminal that is gone
+    }
+
+    /// Turns the echo on again. A signal handler may call this (signal-safety(7)).
+    private static func showEcho() {
+        var settings = termios()
+        guard echoIsOff.exchange(false, ordering: .sequentiallyConsistent), tcgetattr(STDIN_FILENO, &settings) == 0
+        else { return }
+        settings.c_lflag |= tcflag_t(ECHO)
+        _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)  // fails only for a terminal that is gone
+    }
+
+    // MARK: - Signals
+
     private static let interrupted = Atomic(false)
 
     /// Whether Ctrl-C came after ``catchInterrupt()``.
@@ -97,18 +144,20 @@ enum Terminal {
         }
     }
 
-    /// Installs handlers that show the cursor again and exit with 128 plus the signal number: 130 for Ctrl-C, and what
+    /// Installs handlers that show the cursor and the echo again and exit with 128 plus the signal number: 130 for Ctrl-C, and what
     /// a shell reports for SIGTERM and SIGHUP. SIGPIPE is ignored; write(2) reports a closed pipe.
     static func handleInterrupts() {
         // Initialise the lazy static variable here, so that no signal handler is the first to access it.
         showCursor()
+        showEcho()
         sendFarewell()
         _ = signal(SIGPIPE, SIG_IGN)  // fails only for an unknown signal
         for number in [SIGINT, SIGTERM, SIGHUP] {
             // `signal` fails only for an unknown signal.
             _ = signal(number) { number in
                 Terminal.showCursor()
-                if number == SIGINT { Terminal.sendFarewell() }
+                Terminal.showEcho()
+                Terminal.sendFarewell()
                 _exit(128 + number)
             }
         }

@@ -35,11 +35,11 @@ struct DaemonAdvice {
             + ["/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user"]
     }
 
-    /// Returns `start it with …` for each socket that was tried.
+    /// Returns `start it with …`, or `start your own with …, or the system's with …`, for each socket that was tried.
     func start(_ paths: [String]) -> String {
         guard paths.count > 1 else { return "start it with \"\(command(paths.first ?? SocketPath.system))\"" }
         return paths.map { path in
-            "start \(path.hasPrefix("/run/dld") ? "the system's" : "your own") with \"\(command(path))\""
+            "\(path.hasPrefix("/run/dld") ? "the system's" : "start your own") with \"\(command(path))\""
         }.joined(separator: ", or ")
     }
 

@@ -45,6 +45,10 @@ struct Failure: Error, Equatable {
         case .noDaemon(let paths, _) where paths.count == 1 && Self.isNoSocket(paths[0]):
             self.init(.noDaemon, "\(paths[0]) is not a socket; give the daemon's socket with --socket")
             code = "no-daemon"
+        case .noDaemon(let paths, _) where paths.count > 1:
+            self.init(.noDaemon, "\(error)")
+            others = [advice.start(paths)]
+            code = "no-daemon"
         case .noDaemon(let paths, _):
             self.init(.noDaemon, "\(error); \(advice.start(paths))")
             code = "no-daemon"

@@ -7,10 +7,15 @@ import TaskModel
 /// A command that runs for each task that has ended, one task after the other, while others are waited for.
 final class EndedTaskHooks: Sendable {
     private let command: String
+    private let output: Int32
     private let queue = DispatchQueue(label: "dlctl.exec")
     private let hasFailed = Atomic<Bool>(false)
 
-    init(command: String) { self.command = command }
+    /// - Parameter output: the standard output of the command.
+    init(command: String, output: Int32 = STDOUT_FILENO) {
+        self.command = command
+        self.output = output
+    }
 
     /// Runs the command for a task, after those that were passed before.
     func run(_ task: TaskStatus) {
@@ -18,7 +23,8 @@ final class EndedTaskHooks: Sendable {
             let event = Self.event(of: task)
             let input = HookInput.json(event, task, Output(STDOUT_FILENO))
             let process = HookProcess(
-                command: command, variables: HookInput.variables(event), input: Array((input + "\n").utf8))
+                command: command, variables: HookInput.variables(event), input: Array((input + "\n").utf8),
+                output: output)
             guard case .failure(let reason) = process.run() else { return }
             Output.note("dlctl: the command for task \(task.id) failed: \(reason)")
             hasFailed.store(true, ordering: .relaxed)

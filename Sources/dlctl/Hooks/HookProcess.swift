@@ -10,6 +10,8 @@ struct HookProcess {
     var variables: [String: String]
     /// The bytes of standard input.
     var input: [UInt8]
+    /// The standard output.
+    var output = STDOUT_FILENO
     /// The file in which the shell records success, the number of the event, and the lock that the shell holds.
     var record: (path: String, sequence: Int64, lock: Int32)?
     /// The time in seconds after which the command is ended; `nil` for no limit.
@@ -60,7 +62,11 @@ struct HookProcess {
         }
         let signal = status & 0x7F
         if isTimedOut, status != 0, let limit {
-            return .failure("it was ended after \(Describe.span(milliseconds: Int64(limit * 1_000)))")
+            let time = Describe.span(milliseconds: Int64(limit * 1_000))
+            let grace = Describe.span(milliseconds: Int64(Self.grace * 1_000))
+            return .failure(
+                signal == SIGKILL
+                    ? "it did not end after \(time), and was killed \(grace) later" : "it was ended after \(time)")
         }
         if record != nil, signal == Self.unrecorded { return .unrecorded }
         if signal != 0 { return .failure("signal \(signal) ended it") }
@@ -114,6 +120,8 @@ struct HookProcess {
         guard code == 0 else { return code }
         defer { _ = posix_spawn_file_actions_destroy(&actions) }  // frees memory
         code = posix_spawn_file_actions_adddup2(&actions, input, 0)
+        guard code == 0 else { return code }
+        code = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
         guard code == 0 else { return code }
         if let record {
             code = posix_spawn_file_actions_adddup2(&actions, record.lock, Self.lockDescriptor)

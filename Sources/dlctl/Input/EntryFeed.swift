@@ -67,6 +67,30 @@ final class EntryFeed {
         return start..<end
     }
 
+    /// The maximum number of repeated entries that are named.
+    private static let namedRepeats = 20
+
+    /// Returns the number of entries read that are the same task of a batch as an earlier one, with notes on the first of
+    /// them. A queue file with such entries is refused before.
+    ///
+    /// - Parameter file: the name of the file.
+    func repeated(in file: String) -> (count: Int, notes: [FileNote]) {
+        var lines: [QueueEntry.Identity: Int] = [:]
+        var count = 0
+        var notes: [FileNote] = []
+        for entry in entries {
+            guard let line = lines[entry.identity] else {
+                lines[entry.identity] = entry.line
+                continue
+            }
+            count += 1
+            if count > Self.namedRepeats { continue }
+            let message = "this is the same task as the one at line \(line); it is queued once"
+            notes.append(FileNote(file: file, line: entry.line, column: entry.column, message: message))
+        }
+        return (count, notes)
+    }
+
     private func holds(_ index: Int) throws(Failure) -> Bool {
         while index >= entries.count {
             guard let entry = try nextOrFaults() else { return false }

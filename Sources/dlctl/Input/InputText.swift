@@ -77,14 +77,26 @@ struct InputText {
                 lines.append(value)
                 continue
             }
-            lines += SecretText.lines(try readText(String(value.dropFirst()), for: name, limit: limit))
+            lines += SecretText.lines(try readSecret(String(value.dropFirst()), for: name, limit: limit))
         }
         return lines
     }
 
+    /// Reads input as in ``readText(_:for:limit:)``. On a terminal, `-` is one line that is not shown.
+    mutating func readSecret(_ path: String, for option: String, limit: Int) throws(Failure) -> String {
+        guard path == "-", Terminal.isTerminal(STDIN_FILENO) else {
+            return try readText(path, for: option, limit: limit)
+        }
+        try useStandardInput(for: option)
+        return try text(Terminal.secret("\(option) (the input is not shown): "), path, for: option)
+    }
+
     /// Reads input as in ``read(_:for:limit:)`` and decodes it as UTF-8.
     mutating func readText(_ path: String, for option: String, limit: Int) throws(Failure) -> String {
-        let bytes = try read(path, for: option, limit: limit)
+        try text(try read(path, for: option, limit: limit), path, for: option)
+    }
+
+    private func text(_ bytes: [UInt8], _ path: String, for option: String) throws(Failure) -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw .usage("\(option): \(path == "-" ? "standard input" : path) is not UTF-8 text", field: option)
         }

@@ -110,12 +110,18 @@ struct URLGlob {
         return all
     }
 
-    /// Returns a name with `#1` replaced by the first value, and so on. A number without a value stays.
-    static func name(_ template: String, _ values: [String]) -> String {
+    /// Returns a name with `#1` replaced by the first value, and so on.
+    static func name(_ template: String, _ values: [String]) throws(Failure) -> String {
         var (name, rest) = ("", Substring(template))
         while let character = rest.popFirst() {
             let digits = rest.prefix { $0.isASCII && $0.isNumber }
-            if character == "#", let number = Int(digits), values.indices.contains(number - 1) {
+            if character == "#", let number = Int(digits), number > 0 {
+                guard number <= values.count else {
+                    throw .usage(
+                        "--output: #\(number) has no value; the URL has "
+                            + (values.isEmpty ? "no set or range" : "sets and ranges up to #\(values.count)"),
+                        field: "--output")
+                }
                 name += values[number - 1]
                 rest = rest.dropFirst(digits.count)
             } else {

@@ -156,8 +156,12 @@ enum FieldArgument {
         case .text(let path, _), .file(let path):
             values[keyPath: path] = field.name == "directory" ? FilePath.directory(text) : text
         case .contents(let path, let contents):
+            let (name, limit) = ("--" + field.word, contents.limit)
+            let isSecret = contents == .password
             values[keyPath: path] = contents.value(
-                try input.readText(text, for: "--" + field.word, limit: contents.limit))
+                isSecret
+                    ? try input.readSecret(text, for: name, limit: limit)
+                    : try input.readText(text, for: name, limit: limit))
         case .time(let path, let textPath):
             values[keyPath: path] = try Clock.startAt(text)
             values[keyPath: textPath] = PointInTime.countsFromNow(text) ? text : nil

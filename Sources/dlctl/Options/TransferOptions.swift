@@ -26,6 +26,9 @@ struct TransferOptions: ParsableArguments {
     /// The idempotency key of the only task.
     var key: String? { fields.text("key") }
 
+    /// Whether a wait for the tasks begins with their states: one may exist under the key, or is paused.
+    var needsStates: Bool { key != nil || fields.isGiven("paused") }
+
     /// The file of cookies.
     var cookies: String? { fields.text("cookies") }
 

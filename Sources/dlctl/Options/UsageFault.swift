@@ -146,11 +146,14 @@ extension UsageFault {
         let known = Self.options(in: help)
         let given = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("-") && $0 != "-" }
         let names = given.map { String($0.prefix { $0 != "=" }) }
-        // The parser also takes a negative number for an option; here it is the value of the option before it.
-        let unknown = names.first { name in
-            !known.contains(name) && name.utf8.dropFirst().first.map { !$0.isDigit } ?? true
+        guard let unknown = names.first(where: { !known.contains($0) }) else { return nil }
+        // The parser also takes a negative number for an option.
+        if unknown.utf8.dropFirst().first?.isDigit == true, help.contains("\n  <id"),
+            let right = Self.expectation("<id>")
+        {
+            self.init(message: "id: \"\(unknown)\" is not \(right)", field: "id")
+            return
         }
-        guard let unknown else { return nil }
         let long = known.filter { $0.hasPrefix("--") }
         let other = Self.otherOptions[unknown].flatMap { known.contains($0) ? $0 : nil }
         self.init(

@@ -97,7 +97,9 @@ enum Describe {
         case .cancelled: return "task \(task.id) was cancelled"
         case .paused:
             let remedy = remedy(task).map { "; \($0)" } ?? ""
-            return "task \(task.id) is paused: \(task.reason?.rawValue ?? "user")\(error)\(remedy)"
+            // The reason stands for the code.
+            let cause = task.error == nil ? "" : ": \(message)"
+            return "task \(task.id) is paused: \(task.reason?.rawValue ?? "user")\(cause)\(remedy)"
         default: return "task \(task.id) is \(task.state.rawValue)"
         }
     }

@@ -18,8 +18,8 @@ struct WaitSummary {
     func lines() -> [String] {
         var headline = "\(tally.completed) of \(Describe.count(tasks, "task")) completed\(tally.others.words)"
         if tally.completed > 0 { headline += ": \(ByteSize.describe(tally.completedBytes))" }
-        if tally.fetched > 0, elapsed > 0 {
-            headline += "\(tally.completed > 0 ? "" : ":") in \(Describe.span(milliseconds: elapsed))"
+        if tally.completed > 0, tally.fetched > 0, elapsed > 0 {
+            headline += " in \(Describe.span(milliseconds: elapsed))"
             let rate = Double(tally.fetched) * 1000 / Double(elapsed)
             if rate >= 1, rate < 9e18 { headline += ", \(Describe.rate(Int64(rate)))" }
         }

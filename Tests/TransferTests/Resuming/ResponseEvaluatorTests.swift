@@ -1,3 +1,4 @@
+import HTTPTypes
 import TestSupport
 import Testing
 
@@ -313,6 +314,13 @@ struct ResponseEvaluatorTests {
         for fields in [[], ["WWW-Authenticate: NTLM", "WWW-Authenticate: Basic realm=\"r\""]] {
             #expect(words(401, fields) == "the server rejected the user name and password (401)")
         }
+    }
+
+    @Test("a refused method of an upload is named")
+    func refusedMethods() {
+        #expect(ResponseEvaluator.words(for: 501, of: .put) == "the server does not support PUT (501)")
+        #expect(ResponseEvaluator.words(for: 405, of: .post) == "the server does not allow POST at this URL (405)")
+        #expect(ResponseEvaluator.words(for: 501) == "the server failed (501)")
     }
 
     @Test("a range under another status is no file")

@@ -72,12 +72,13 @@ private final class FakeSource: TaskSource {
     private final class Reports {
         var failures: [Failure] = []
         var sleeps = 0
+        var notes: [String] = []
     }
     private let reports = Reports()
 
     private func waiter(
         _ ids: [Int64], _ source: FakeSource, isFollowing: Bool = false, wantsDetails: Bool = true,
-        deadline: Deadline = .never,
+        deadline: Deadline = .never, showsEvents: Bool = false,
         connect: @escaping () throws(ClientError) -> any TaskSource = { () throws(ClientError) in
             throw .noDaemon(paths: ["/s"], errno: ENOENT)
         }
@@ -85,9 +86,10 @@ private final class FakeSource: TaskSource {
         let reports = reports
         return TaskWaiter(
             ids.map { TaskID($0) }, client: source, isFollowing: isFollowing, wantsDetails: wantsDetails,
-            deadline: deadline,
+            deadline: deadline, onEvent: showsEvents ? { _ in } : nil,
             connect: connect,
-            sleep: { _ in reports.sleeps += 1 }, report: { reports.failures.append($0) })
+            sleep: { _ in reports.sleeps += 1 }, report: { reports.failures.append($0) },
+            note: { reports.notes.append($0) })
     }
 
     @Test("a task that ends between the subscription and the look is seen")
@@ -173,6 +175,50 @@ private final class FakeSource: TaskSource {
         try waiter.run()
         #expect(waiter.conclude())
         #expect(source.script.isEmpty)
+    }
+
+    @Test("tasks that a user paused are named once, with the command that resumes them")
+    func pausedNotes() throws {
+        let source = FakeSource()
+        for id in 1...Int64(3) { source.tasks[TaskID(id)] = sampleTask(id, id == 3 ? .active : .paused, reason: .user) }
+        source.change(to: sampleTask(3, .paused, reason: .user), .paused)
+        source.change(to: sampleTask(1, .paused, reason: .user), .paused)
+        for id in 1...Int64(3) { source.change(to: sampleTask(id, .completed), .completed) }
+        try waiter([1, 2, 3], source).run()
+        #expect(reports.notes == ["2 tasks are paused: dlctl resume 1 2", "task 3 is paused: dlctl resume 3"])
+    }
+
+    @Test("a task that begins to wait is told once with its cause, not for what the user asked, and not beside events")
+    func waitingNotes() throws {
+        func run(showsEvents: Bool) throws {
+            let source = FakeSource()
+            source.tasks = [TaskID(1): sampleTask(1, .active), TaskID(2): sampleTask(2, .waiting, reason: .scheduled)]
+            for code in [503, 503, 500] {
+                let error = TaskFailure(code: .http(code), message: "")
+                var tasks = source.tasks
+                tasks[TaskID(1)] = sampleTask(1, .waiting, reason: .retry, error: error)
+                let event = TaskEvent(sequence: 1, at: 0, type: .waiting, id: TaskID(1), reason: .retry, error: error)
+                source.script.append(.event(event, tasks))
+            }
+            for id in [1, 2] as [Int64] { source.change(to: sampleTask(id, .completed), .completed) }
+            try waiter([1, 2], source, showsEvents: showsEvents).run()
+        }
+        try run(showsEvents: false)
+        // The other cause comes within the minute for which a task is not told of again.
+        #expect(reports.notes == ["task 1 is waiting: server replied 503"])
+        try run(showsEvents: true)
+        #expect(reports.notes.count == 1)
+    }
+
+    @Test("after a wait that was cut short, the tasks are read once more as far as the daemon answers")
+    func cutShort() throws {
+        let source = FakeSource()
+        source.tasks = [TaskID(1): sampleTask(1, .completed), TaskID(2): sampleTask(2, .active)]
+        source.script.append(.silence)
+        let waiter = waiter([2, 1], source, deadline: .after(seconds: 0))
+        #expect(throws: Failure.waitedTooLong) { try waiter.run() }
+        #expect(waiter.known(source).map(\.state) == [.active, .completed])
+        #expect(waiter.known(nil).map(\.id) == [TaskID(1)])
     }
 
     @Test("an unknown id ends the wait at once")

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Foundation
+import TestSupport
 import Testing
 
 @testable import dlctl
@@ -29,6 +31,19 @@ struct UploadTests {
         #expect(urls.count == 20_000 && urls.last == "https://h/in/f19999")
         // It took minutes when the arguments were split once for each file.
         #expect(begun.duration(to: .now) < .seconds(20))
+    }
+
+    @Test("a slash at the end of a directory changes neither the files nor their URLs")
+    func tree() throws {
+        let place = try TemporaryDirectory()
+        try Data().write(to: URL(filePath: place.file("a")))
+        let context = Context(DaemonChoice(), json: false, isQuiet: true)
+        for end in ["", "/", "//"] {
+            let words = ["upload", "-r", place.path + end, "https://h/in/"]
+            let command = try #require(try RootCommand.parseAsRoot(words) as? Upload)
+            let tree = try command.tree(context)
+            #expect(tree.files == [place.file("a")] && tree.urls == ["https://h/in/a"])
+        }
     }
 
     @Test("a form of one file goes to the URL as it is, and forms of several files beneath it")

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import dlctl
@@ -27,6 +28,19 @@ import Testing
         #expect(ProgressView.start(over: 3, rows: 24, isResized: false) == "\u{1B}[3A\r")
         #expect(ProgressView.start(over: 30, rows: 24, isResized: false) == "\u{1B}[23A\r")
         #expect(ProgressView.start(over: 3, rows: 24, isResized: true) == "\u{1B}[H\u{1B}[2J")
+    }
+
+    @Test("a password is asked for without echo, which returns at Enter and at Ctrl-C", .timeLimit(.minutes(1)))
+    func secret() async throws {
+        let words = ["--socket", "/none", "add", "--user", "me", "--password-file", "-", "http://h/a"]
+        for (typed, status) in [("geheim\n", 69), ("gehe\u{3}", 130)] as [(String, Int32)] {
+            let terminal = try PseudoTerminal([DaemonProcess.program("dlctl")] + words)
+            try await terminal.wait(for: "--password-file (the input is not shown): ")
+            try await eventually(that: "the echo is off") { !terminal.isCooked }
+            terminal.type(typed)
+            #expect(try await terminal.child.wait() == .exited(status))
+            #expect(terminal.isCooked && !terminal.output.contains("gehe"), "\(terminal.output)")
+        }
     }
 
     @Test("the locale says whether UTF-8 may be drawn, LC_ALL before LC_CTYPE before LANG")

@@ -20,7 +20,7 @@ import Testing
         #expect(plain.start(["/tmp/a b'.sock"]) == #"start it with "dld --socket '/tmp/a b'\''.sock'""#)
         #expect(
             plain.start([Self.user, Self.system])
-                == "start your own with \"dld\", or start the system's with "
+                == "start your own with \"dld\", or the system's with "
                 + "\"sudo systemctl start dld.socket dld.service\"")
     }
 
@@ -42,7 +42,7 @@ import Testing
         let (system, user) = ("/run/dld-work/dld.sock", "/run/user/7/dld-work/dld.sock")
         let plain = Self.advice()
         #expect(
-            plain.start([user, system]) == "start your own with \"dld --instance work\", or start the system's with "
+            plain.start([user, system]) == "start your own with \"dld --instance work\", or the system's with "
                 + "\"sudo systemctl start dld@work.socket\"")
         #expect(plain.log(system) == "\"journalctl -u dld@work -n 20\" may say why")
         #expect(plain.log(user) == "the terminal or log of that daemon may say why")

@@ -29,6 +29,9 @@ import Testing
         let failure = Failure(.noDaemon(paths: ["/a"], errno: ECONNREFUSED))
         #expect(failure.message == "no daemon answers on /a (Connection refused); start it with \"dld --socket /a\"")
         #expect(failure.code == "no-daemon")
+        let several = Failure(.noDaemon(paths: ["/a", "/run/dld/dld.sock"], errno: ENOENT))
+        #expect(several.message == "no daemon answers on /a or /run/dld/dld.sock (No such file or directory)")
+        #expect(several.others.count == 1 && several.others.first?.hasPrefix("start your own with ") == true)
     }
 
     @Test("a request that is too long is answered with its length, the maximum and what to do")

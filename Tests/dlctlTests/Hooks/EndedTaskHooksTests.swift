@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Commands for tasks that have ended")
 struct EndedTaskHooksTests {
-    @Test("each task has its turn with its variables, and one failure is told at the end")
+    @Test("each task has its turn with its variables, one failure is told at the end, and the output can go elsewhere")
     func turns() throws {
         let place = try TemporaryDirectory()
         let hooks = EndedTaskHooks(
@@ -21,6 +21,13 @@ struct EndedTaskHooksTests {
         #expect(
             try String(contentsOfFile: place.file("log"), encoding: .utf8)
                 == "1 completed /d/1\n2 failed /d/2\n3 cancelled /d/3\n")
+        let into = open(place.file("output"), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(into >= 0)
+        defer { close(into) }
+        let told = EndedTaskHooks(command: "echo \"$DLD_ID\"", output: into)
+        told.run(sampleTask(7, .completed))
+        #expect(told.finish())
+        #expect(try String(contentsOfFile: place.file("output"), encoding: .utf8) == "7\n")
         let good = EndedTaskHooks(command: "true")
         good.run(sampleTask(1, .completed))
         #expect(good.finish())

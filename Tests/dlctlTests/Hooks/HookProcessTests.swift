@@ -34,7 +34,7 @@ struct HookProcessTests {
     }
 
     @Test("a command that runs for long is named, and one that passes its limit ends with all that it started")
-    func limit() throws {
+    func limit() async throws {
         let pids = place.file("pids")
         var process = HookProcess(
             command: "trap '' TERM; sleep 60 & echo $! >'\(pids)'; echo $$ >>'\(pids)'; wait; wait", variables: [:],
@@ -43,7 +43,7 @@ struct HookProcessTests {
         process.longTime = 0.1
         nonisolated(unsafe) var named: [pid_t] = []
         process.runsLong = { named.append($0) }
-        #expect(process.run() == .failure("it was ended after 500 ms"))
+        #expect(process.run() == .failure("it did not end after 500 ms, and was killed 5 s later"))
         #expect(named.count == 2, "after 0.1 and 0.4 s")
         let started = try String(contentsOfFile: pids, encoding: .utf8).split(separator: "\n").compactMap { pid_t($0) }
         #expect(started.count == 2 && started.last == named.first)
@@ -52,7 +52,10 @@ struct HookProcessTests {
             let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
             return status.map { !$0.contains(") Z ") } ?? false
         }
-        #expect(!started.contains(where: runs))
+        // SIGKILL ends the rest of the group a moment after the command.
+        try await eventually(that: "all have ended") { !started.contains(where: runs) }
+        process = HookProcess(command: "exec sleep 60", variables: [:], input: [], limit: 0.1)
+        #expect(process.run() == .failure("it was ended after 100 ms"))
         process = HookProcess(command: "true", variables: [:], input: [], limit: 60)
         #expect(process.run() == .success)
     }

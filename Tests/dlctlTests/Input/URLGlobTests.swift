@@ -37,11 +37,13 @@ struct URLGlobTests {
         }
     }
 
-    @Test("#1 in a name is the first value, and what has no value stays")
+    @Test("#1 in a name is the first value, and a number beyond the values is refused")
     func names() throws {
         let values = try #require(try URLGlob(parsing: "h/[1-2].{iso,sig}").expanded.last).values
-        #expect(URLGlob.name("f_#1.#2", values) == "f_2.sig")
-        #expect(URLGlob.name("#3#0#x#", values) == "#3#0#x#")
+        #expect(try URLGlob.name("f_#1.#2", values) == "f_2.sig")
+        #expect(try URLGlob.name("#0#x#", values) == "#0#x#")
+        let message = "--output: #3 has no value; the URL has sets and ranges up to #2"
+        #expect(throws: Failure.usage(message, field: "--output")) { try URLGlob.name("#3", values) }
     }
 
     @Test("add takes them with --glob alone, and one URL's options for one URL alone")
@@ -53,6 +55,8 @@ struct URLGlobTests {
         }
         #expect(try tasks("--glob", "-o", "x#1", "http://h/[1-2]") == ["http://h/1 x1", "http://h/2 x2"])
         #expect(try tasks("http://h/{1}") == ["http://h/{1} "])
+        #expect(throws: Failure.self) { try tasks("--glob", "-o", "x", "http://h/[1-2]") }
+        #expect(try tasks("--glob", "-o", "x", "http://h/[1-3:5]") == ["http://h/1 x"])
         #expect(throws: Failure.self) { try tasks("--glob", "--key", "k", "http://h/[1-2]") }
         #expect(throws: Failure.self) { try tasks("--glob", "http://h/[1-9999]", "http://h/{a,b}") }
         #expect(throws: (any Error).self) { try tasks("--glob", "--input", "f") }

@@ -54,6 +54,8 @@ import Testing
             ("wait 1 --timeout -1", "--timeout", "\"-1\" is not a number of seconds"),
             ("show", "id", "give an id"), ("backup", "file", "give a file"), ("queue apply", "file", "give a file"),
             ("completion", "shell", "give a shell"), ("rpc", "method", "give a method"),
+            ("add --input a --input b", "--input", "can be given once"), ("wait -1", "id", "\"-1\" is not a task id"),
+            ("pause -3 --yes", "id", "\"-3\" is not a task id"), ("add -1", "-1", "there is no such option"),
             ("show x", "id", "\"x\" is not a task id"),
             ("pause x", "id", "\"x\" is not a task id (a whole number), a range such as 3-5 or a state"),
             ("retry faild", "id", "or a state; did you mean failed?"),

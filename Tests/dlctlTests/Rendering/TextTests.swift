@@ -223,6 +223,14 @@ extension DisplayWidthTests {
                 + "(or --header 'K: V')")
     }
 
+    @Test("the reason of a pause stands for the code of its error")
+    func pausedEnding() {
+        let error = TaskFailure(code: .http(403), message: "the server refuses access (403)")
+        #expect(
+            Describe.ending(sampleTask(7, .paused, reason: .auth, error: error)).hasPrefix(
+                "task 7 is paused: auth: the server refuses access (403); give a login"))
+    }
+
     @Test("counts stand in the order of a task's life, without those that are none")
     func counts() {
         #expect(

@@ -20,7 +20,8 @@ import Testing
         var tally = WaitTally(tasks: 12)
         let error = TaskFailure(code: .http(404), message: "not\u{1B} found")
         let tasks = (1...Int64(12)).map { sampleTask($0, .failed, error: error) }
-        for task in tasks { tally.end(task.id, task, isCompleted: false, isNew: true) }
+        tally.end(TaskID(1), sampleTask(1, .failed, done: 9, of: 10), isCompleted: false, isNew: true)
+        for task in tasks.dropFirst() { tally.end(task.id, task, isCompleted: false, isNew: true) }
         func lines(_ count: Int, shown: Bool) -> [String] {
             WaitSummary(
                 tally: tally, tasks: 12, elapsed: 10, others: tasks.prefix(count).map { ($0.id, $0) },
