@@ -87,11 +87,17 @@ extension TaskQueue {
         matching filter: TaskFilter, deletesFiles: Bool, by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
-        try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
-            let (removed, kept) = try await remove(part: ids, deletesFiles: deletesFiles, by: caller)
-            outcome.changed += removed.count
-            outcome.refused += kept
-            outcome.dropFurtherRefusals()
+        // What keeps a batch open goes last, as within one part.
+        let ended = (filter.states ?? TaskState.allCases).filter(\.isEnded)
+        for states in [ended, filter.states] where states?.isEmpty != true {
+            var filter = filter
+            filter.states = states
+            try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
+                let (removed, kept) = try await remove(part: ids, deletesFiles: deletesFiles, by: caller)
+                outcome.changed += removed.count
+                outcome.refused += kept
+                outcome.dropFurtherRefusals()
+            }
         }
         // The removal of a whole batch also resets its queue file, so that its entries start again.
         if let batch = filter.batch, filter == TaskFilter(batch: batch, owner: filter.owner) {

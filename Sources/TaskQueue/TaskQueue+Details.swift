@@ -18,6 +18,11 @@ extension TaskQueue {
         let run = await onSharedThreads { await scheduler.liveRun(of: id) }
         var detail = TaskDetail(status)
         detail.insecure = record.specification.insecure
+        if record.specification.kind == .download, status.state != .completed {
+            // What a running task has is stored with each checkpoint.
+            let work = try stored { () throws(StoreError) in try store.work(for: id) }
+            detail.resumable = work?.resumeData.flatMap { ResumeData(bytes: $0) }?.sendsRanges
+        }
         // The attempts of a run are stored before it ends.
         detail.history = try stored { () throws(StoreError) in try store.attempts(of: id) }
         if var run, status.state == .active {

@@ -72,13 +72,23 @@ struct Dld: AsyncParsableCommand {
     var exitWhenDone = false
 
     static func main() async {
-        let arguments: [String]
         do {
-            arguments = try CommandWords.own()
+            var command = try parseAsRoot(try CommandWords.own())
+            if let dld = command as? Dld { try await dld.run() } else { try command.run() }
         } catch {
-            exit(withError: ValidationError("\(error)"))
+            let status = error is CommandWords.Unreadable ? ExitCode.validationFailure : exitCode(for: error)
+            guard status == .validationFailure else { exit(withError: error) }
+            report(usageFault(error is CommandWords.Unreadable ? "\(error)" : message(for: error)))
+            Glibc.exit(status.rawValue)
         }
-        await main(arguments)
+    }
+
+    /// Returns a message of the argument parser in the form of dlctl's.
+    static func usageFault(_ message: String) -> String {
+        var text = message.split(separator: "\n").map { $0.drop { $0 == " " } }.joined(separator: " ")
+        text = text.replacing(". Did you", with: "; did you").replacing("'", with: "\"")
+        if text.dropFirst().first?.isLowercase == true { text = text.prefix(1).lowercased() + text.dropFirst() }
+        return text + "; see \"dld --help\""
     }
 
     func validate() throws {

@@ -80,6 +80,16 @@ struct BadInputTests {
         #expect(started.error.contains("argument 2 is not valid UTF-8"), "\(started)")
     }
 
+    @Test("the events of a task that never was are an error, and those of a removed one are not")
+    func unknownEvents() async throws {
+        let daemon = try await DaemonProcess.started()
+        let unknown = try await daemon.dlctl("events", "99")
+        #expect(unknown.status == .exited(1) && unknown.error.contains("no task has the id 99"), "\(unknown)")
+        _ = try await daemon.add("--paused", "http://127.0.0.1:1/a")
+        #expect(try await daemon.dlctl("remove", "1").succeeded)
+        #expect(try await daemon.dlctl("events", "1").succeeded)
+    }
+
     @Test("one bad URL among good ones queues none of them")
     func allOrNone() async throws {
         let daemon = try await DaemonProcess.started()

@@ -82,6 +82,17 @@ struct TaskQueueDetailsTests {
         let paused = try await self.detail(id, fixture)
         #expect(paused.live == nil && paused.waitingFor == "paused by you: dlctl resume \(id)")
         #expect(paused.history.count == 1 && paused.history[0].endedAt != nil && paused.history[0].error == nil)
+        #expect(paused.resumable == true)
+    }
+
+    @Test("a paused download tells that its server did not offer to continue the file")
+    func withoutRanges() async throws {
+        let server = try ScriptedServer(["/a": [.chunked(Resource(size: 4 << 20))]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a")) { $0.limit = 100_000 }
+        try await fixture.running(id, bytes: 1 << 16)
+        _ = try await fixture.queue.apply(.pause, to: [id], by: QueueFixture.me)
+        #expect(try await detail(id, fixture).resumable == false)
     }
 
     @Test("tasks that the slots and the limit of their owner hold back say so, in lists and in the daemon's status too")

@@ -17,4 +17,20 @@ import Testing
         for command in commands { _ = try Dld.parse(ShownCommands.arguments(of: command)) }
         for line in help.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
     }
+
+    @Test("a fault in the command line is one line with a hint, as of dlctl")
+    func faults() {
+        #expect(fault("--nope") == "unknown option \"--nope\"; see \"dld --help\"")
+        #expect(fault("--socke", "/s").hasPrefix("unknown option \"--socke\"; did you mean \"--socket\"?"))
+        #expect(fault("--exit-when-done") == "--exit-when-done needs --queue FILE; see \"dld --help\"")
+    }
+
+    private func fault(_ arguments: String...) -> String {
+        do {
+            _ = try Dld.parseAsRoot(arguments)
+            return ""
+        } catch {
+            return Dld.usageFault(Dld.message(for: error))
+        }
+    }
 }

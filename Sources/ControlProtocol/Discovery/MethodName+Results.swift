@@ -119,7 +119,7 @@ extension MethodName {
                     "bytes": 1_048_576, "name": 3, "connect": 12, "tls": 30, "firstByte": 45, "httpVersion": "1.1",
                     "status": 200, "error": nil, "warning": nil, "note": nil,
                 ]
-            ], "live": nil, "waitingFor": nil, "insecure": false,
+            ], "live": nil, "waitingFor": nil, "insecure": false, "resumable": nil,
         ]) { $1 })
 
     static let exampleEvent: RPCValue = [

@@ -8,6 +8,9 @@ extension SharedSchema {
         ParameterField("live", JSONSchema.shared(.live).orNull, "the transfer of a running task"),
         ParameterField("waitingFor", JSONSchema.text.orNull, "why it does not run, and what happens next"),
         ParameterField("insecure", .boolean, "whether the certificates of servers are not verified"),
+        ParameterField(
+            "resumable", JSONSchema.boolean.orNull,
+            "whether the server can continue the file, as far as its responses tell; null where it is unknown"),
     ]
 
     private static let step = JSONSchema.count.orNull

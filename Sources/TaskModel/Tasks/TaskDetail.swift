@@ -13,6 +13,9 @@ public struct TaskDetail: Sendable, Equatable {
     public var waitingFor: String?
     /// Whether the certificates of servers are not verified.
     public var insecure = false
+    /// Whether the server of a download can continue the file, as far as its responses tell; `nil` where there is
+    /// nothing to continue or it is unknown.
+    public var resumable: Bool?
 
     public init(
         _ status: TaskStatus, history: [TaskAttempt] = [], live: LiveTransfer? = nil, waitingFor: String? = nil
@@ -26,7 +29,7 @@ public struct TaskDetail: Sendable, Equatable {
 
 extension TaskDetail: Codable {
     private enum CodingKeys: String, CodingKey {
-        case history, live, waitingFor, insecure
+        case history, live, waitingFor, insecure, resumable
     }
 
     /// Decodes the answer of a daemon. One that is older than this program sends the status alone.
@@ -37,6 +40,7 @@ extension TaskDetail: Codable {
         live = try container.decodeIfPresent(LiveTransfer.self, forKey: .live)
         waitingFor = try container.decodeIfPresent(String.self, forKey: .waitingFor)
         insecure = try container.decodeIfPresent(Bool.self, forKey: .insecure) ?? false
+        resumable = try container.decodeIfPresent(Bool.self, forKey: .resumable)
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -46,6 +50,7 @@ extension TaskDetail: Codable {
         try container.encode(live, forKey: .live)
         try container.encode(waitingFor, forKey: .waitingFor)
         try container.encode(insecure, forKey: .insecure)
+        try container.encode(resumable, forKey: .resumable)
     }
 }
 

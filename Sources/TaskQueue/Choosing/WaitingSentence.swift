@@ -76,7 +76,7 @@ struct WaitingSentence {
             "the quota of the owner's downloads is used up (limits.bytes-per-owner); goes on when there is room"
         case .dependency:
             "waits for \(record.specification.afterTask.map { "task \($0)" } ?? "another task") to complete"
-        case .user: "paused by \(isOwn ? "you" : "a user"): \(command("resume"))"
+        case .user: "paused by \(isOwn ? "you" : "a user"): \(command("resume"))" + start
         case .urlExpired: "the URL has expired; give it a new one: \(command("set")) --url NEW"
         case .auth where record.error?.message.hasPrefix("the proxy ") == true:
             "the proxy refuses access; give a proxy: \(command("set")) --proxy URL"
@@ -99,6 +99,12 @@ struct WaitingSentence {
 
     private func next(_ words: String) -> String {
         record.lifecycle.notBefore.map { "; \(words) at \(clock($0))" } ?? ""
+    }
+
+    /// The start time of a paused task that is still to come.
+    private var start: String {
+        guard let startAt = record.specification.startAt, startAt > now else { return "" }
+        return "; it then starts at \(clock(startAt))"
     }
 
     private func command(_ name: String) -> String { "dlctl \(name) \(record.id)" }

@@ -84,7 +84,14 @@ extension TaskStore {
             }
             removal.batches = []
         }
-        return try await inParts(ids, Removal(RemovedTasks(), [], []), finish: recordPlaces) { database, id, removal in
+        // What keeps a batch open goes last, so that the batch does not end with tasks of which a later commit removes
+        // more.
+        let ended = try read { database in
+            try Set(ids.filter { try database.head(of: $0, owner: owner)?.lifecycle.state.isEnded == true })
+        }
+        let ordered = ids.filter(ended.contains) + ids.filter { !ended.contains($0) }
+        return try await inParts(ordered, Removal(RemovedTasks(), [], []), finish: recordPlaces) {
+            database, id, removal in
             guard let task = try database.removable(id, owner: owner) else { return 0 }
             if keepsEntries {
                 try database.keepEntry(ofCompleted: id, owner: task.head.owner, records: quota.recordsPerOwner)

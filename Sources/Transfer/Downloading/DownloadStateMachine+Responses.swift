@@ -126,7 +126,13 @@ extension DownloadStateMachine {
         return ResourceVersion(
             validator: head.validator, origin: resource, mediaType: head.mediaType, total: total,
             digest: head.representationDigest, suggestedFileName: head.suggestedFileName,
-            redirectedFileName: isRedirected ? SafeFileName.make(fromURL: url.text) : nil)
+            redirectedFileName: isRedirected ? SafeFileName.make(fromURL: url.text) : nil,
+            sendsRanges: Self.sendsRanges(head))
+    }
+
+    /// Returns whether a response is a range, or says that the server sends ranges.
+    private static func sendsRanges(_ head: ResponseHead) -> Bool {
+        head.status == 206 || head.value(of: "accept-ranges")?.lowercased() == "bytes"
     }
 
     private mutating func discard(_ number: Int, _ outcome: SegmentOutcome) -> HeadAction {
@@ -158,7 +164,7 @@ extension DownloadStateMachine {
             update(number) { $0.isPart = true }
             unconfirmed = nil
             let claimed = ResourceVersion(
-                validator: head.validator, origin: resource, total: total, suggestedFileName: nil)
+                validator: head.validator, origin: resource, total: total, sendsRanges: true)
             var plan = BodyPlan(offset: offset, end: offset + length, total: total, claimed: claimed)
             plan.isShare = true
             return .receive(plan)
@@ -209,9 +215,8 @@ extension DownloadStateMachine {
         }
         if table?.total != total { table = SegmentTable(total: total) }
         table?.put(connection.number, on: connection.start..<max(connection.start, connections[index].end ?? total))
-        let acceptRanges = head.value(of: "accept-ranges")?.lowercased()
-        let maySendRanges = head.status == 206 || acceptRanges != "none"
-        traits.sendsRanges = traits.sendsRanges || head.status == 206 || acceptRanges == "bytes"
+        let maySendRanges = head.status == 206 || head.value(of: "accept-ranges")?.lowercased() != "none"
+        traits.sendsRanges = traits.sendsRanges || Self.sendsRanges(head)
         let hasChoice = sources.all.count > 1 && facts.part.isJoinable
         let isShareable =
             (maySendRanges || sources.all.count > 1) && configuration.segments.most > 1

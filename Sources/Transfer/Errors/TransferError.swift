@@ -201,7 +201,11 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             case EISDIR: .nameConflict
             default: .io
             }
-        return TransferError(code, "cannot \(doing): \(String(cString: strerror(error)))", systemError: error)
+        let cause =
+            error == ELOOP
+            ? "a symbolic link stands in the path, and none is followed here; name the directory that it leads to"
+            : String(cString: strerror(error))
+        return TransferError(code, "cannot \(doing): \(cause)", systemError: error)
     }
 
     /// Returns the error of a failed exchange.

@@ -19,6 +19,8 @@ struct ResourceVersion: Sendable, Equatable {
     var suggestedFileName: String?
     /// The sanitised last segment of the URL to which the request's own URL was redirected.
     var redirectedFileName: String?
+    /// See ``ResumeData/sendsRanges``.
+    var sendsRanges: Bool?
 
     /// Returns the version of a later response that continues this one. Values that the later response omits remain
     /// valid.
@@ -33,6 +35,7 @@ struct ResourceVersion: Sendable, Equatable {
         version.isJoined = later.isJoined || isJoined
         version.suggestedFileName = later.suggestedFileName ?? suggestedFileName
         version.redirectedFileName = redirectedFileName ?? later.redirectedFileName
+        version.sendsRanges = later.sendsRanges ?? sendsRanges
         return version
     }
 }

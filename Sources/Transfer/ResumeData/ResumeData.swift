@@ -36,6 +36,9 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public var suggestedFileName: String?
     /// The sanitised last segment of the URL to which the request's own URL was redirected.
     public private(set) var redirectedFileName: String?
+    /// Whether the server has sent a range, or has said that it does. Otherwise resuming probably begins again from 0.
+    /// `nil` if it is unknown, as with file servers.
+    public private(set) var sendsRanges: Bool?
     /// The digest mismatches of earlier attempts.
     var mismatches: Mismatches?
     /// The other version that an earlier response claimed. A second response may confirm it.
@@ -61,13 +64,14 @@ public struct ResumeData: Sendable, Equatable, Codable {
         origin = version.origin
         suggestedFileName = version.suggestedFileName
         redirectedFileName = version.redirectedFileName
+        sendsRanges = version.sendsRanges
     }
 
     var version: ResourceVersion {
         ResourceVersion(
             validator: validator, origin: origin, mediaType: mediaType, total: total, digest: digest,
             isJoined: isJoined ?? false,
-            suggestedFileName: suggestedFileName, redirectedFileName: redirectedFileName)
+            suggestedFileName: suggestedFileName, redirectedFileName: redirectedFileName, sendsRanges: sendsRanges)
     }
 
     /// Returns the resume data for a download from another URL that the user declares to be of the same file. The bytes
@@ -78,6 +82,7 @@ public struct ResumeData: Sendable, Equatable, Codable {
         if moved.resource != resource {
             moved.unconfirmed = nil
             moved.redirectedFileName = nil
+            moved.sendsRanges = nil
         }
         return moved
     }

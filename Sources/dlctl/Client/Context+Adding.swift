@@ -48,12 +48,14 @@ extension Context {
     /// - Parameters:
     ///   - batch: the batch to which the tasks were applied.
     ///   - cookies: the file of cookies, to which warnings of the daemon refer.
+    ///   - rule: what happens if a file has the name, where an option says so.
     ///   - wait: the tasks to wait for; `nil` to wait for none.
     ///   - command: the command to run for each task that has ended.
     ///   - isFollowing: whether ``follow(_:)`` was called before the tasks were added.
     func conclude(
-        _ added: AddedTasks, batch: String? = nil, cookies: String? = nil, wait: [TaskID]?, command: String? = nil,
-        client: ControlClient, isFollowing: Bool = false
+        _ added: AddedTasks, batch: String? = nil, cookies: String? = nil, rule: ConflictPolicy? = nil,
+        isUpdate: Bool = false,
+        wait: [TaskID]?, command: String? = nil, client: ControlClient, isFollowing: Bool = false
     ) throws {
         report(warnings: added.notes, cookies: cookies)
         output.lossNote = Self.lossNote(added.ids)
@@ -65,7 +67,7 @@ extension Context {
         } else if wait == nil {
             output.json(Shown(added, isOfBatch: batch != nil))
         }
-        guard let wait else { return try notePlaces(added, client) }
+        guard let wait else { return try notePlaces(added, rule, isUpdate: isUpdate, client) }
         let barsNamePaths = showsBars && Terminal.isTerminal(STDOUT_FILENO)
         // With --json, standard output is one JSON value.
         let hooks = command.map { EndedTaskHooks(command: $0, output: json ? STDERR_FILENO : STDOUT_FILENO) }
@@ -74,6 +76,7 @@ extension Context {
             if !json, !barsNamePaths, task.kind == .download, task.state == .completed, let path = task.path {
                 output.line(Escape.visible(path))
                 output.flush()
+                if Describe.wasThere(task) { note("task \(task.id): the file was there, and nothing was fetched") }
             }
             hooks?.run(task)
         }
@@ -101,16 +104,30 @@ extension Context {
     }
 
     /// Tells on a terminal where the files of a few new downloads will be, and uploads go.
-    private func notePlaces(_ added: AddedTasks, _ client: ControlClient) throws(ClientError) {
+    private func notePlaces(
+        _ added: AddedTasks, _ rule: ConflictPolicy?, isUpdate: Bool, _ client: ControlClient
+    ) throws(ClientError) {
         guard !json, !isQuiet, Terminal.isTerminal(STDERR_FILENO), added.ids.count <= 3 else { return }
         for id in added.ids where !added.found.contains(id) {
             guard let task = try client.taskIfKnown(id), let path = task.kind == .upload ? task.url : task.path else {
                 continue
             }
             let isTaken = task.kind == .download && access(path, F_OK) == 0
-            note(
-                (added.ids.count > 1 ? "\(id) " : "") + "goes to \(Escape.visible(path))"
-                    + (isTaken ? ", or beside it: there is a file of that name" : ""))
+            let conflict = isTaken ? ": " + Self.conflict(rule, isUpdate: isUpdate) : ""
+            note((added.ids.count > 1 ? "\(id) " : "") + "goes to \(Escape.visible(path))" + conflict)
+        }
+    }
+
+    /// Returns what happens to a download whose name is taken.
+    static func conflict(_ rule: ConflictPolicy?, isUpdate: Bool) -> String {
+        if isUpdate { return "the file there is replaced if the server has another version" }
+        return switch rule {
+        case nil:
+            "that name is taken, so it gets a number, as in \"a (1).iso\", unless downloads.on-conflict says otherwise"
+        case .rename: "that name is taken, so it gets a number, as in \"a (1).iso\""
+        case .overwrite: "the file there is replaced once the new one is complete"
+        case .skip: "the file is there, so nothing is fetched"
+        case .fail: "that name is taken, so the task fails unless the file goes"
         }
     }
 

@@ -122,9 +122,9 @@ struct Add: DaemonCommand {
             waitedFor = added.ids
         }
         try context.conclude(
-            added, batch: batch, cookies: transfer.cookies, wait: transfer.wait ? waitedFor : nil,
-            command: transfer.command, client: client,
-            isFollowing: isFollowing)
+            added, batch: batch, cookies: transfer.cookies, rule: options.onConflict,
+            isUpdate: options.update, wait: transfer.wait ? waitedFor : nil, command: transfer.command,
+            client: client, isFollowing: isFollowing)
     }
 
     /// Returns a task without a URL that contains the values of the options.

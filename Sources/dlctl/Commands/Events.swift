@@ -116,12 +116,20 @@ struct Events: DaemonCommand {
 
     private func list(_ context: Context, _ since: Milliseconds?, _ filter: EventFilter) throws {
         var isEmpty = true
-        try context.connect().forEachPageOfEvents(after: after, since: since, filter: filter) { events in
+        let client = try context.connect()
+        try client.forEachPageOfEvents(after: after, since: since, filter: filter) { events in
             for event in events { show(event, context) }
             context.output.flush()
             isEmpty = false
             return true
         }
+        // The journal has the events of removed tasks too.
+        var unknown: [TaskID] = []
+        if isEmpty {
+            for id in arguments.ids.prefix(100) where try client.taskIfKnown(id) == nil { unknown.append(id) }
+        }
+        for id in unknown { context.report(.unknown(id)) }
+        if !unknown.isEmpty { throw ExitStatus.failed }
         if isEmpty, !context.json { context.note(filter == EventFilter() ? "no events" : "no matching events") }
     }
 

@@ -9,6 +9,9 @@ struct Pause: DaemonCommand {
             a login or a new URL can be paused too: it then starts only with dlctl resume, and not when it gets what \
             it needs.
 
+            A server that does not offer ranges (Accept-Ranges) cannot continue a file: resume then begins again from 0. \
+            The command names such tasks.
+
             EXAMPLES:
               dlctl pause 7 8
               dlctl pause --all

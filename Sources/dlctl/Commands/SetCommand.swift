@@ -85,7 +85,8 @@ struct SetCommand: DaemonCommand {
             // What `show` prints.
             context.output.json((try? client.detailIfKnown(id)) ?? TaskDetail(task))
         } else {
-            context.remark("task \(task.id) changed (\(Describe.state(task, now: Clock.now())))")
+            let next = task.state == .failed ? "; to start it: dlctl retry \(task.id)" : ""
+            context.remark("task \(task.id) changed (\(Describe.state(task, now: Clock.now())))" + next)
         }
     }
 

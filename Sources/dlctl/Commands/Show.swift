@@ -64,7 +64,8 @@ struct Show: DaemonCommand {
         let map = SegmentMap(width: min(Self.mapWidth, max(16, (width ?? 80) - 20)), style: style)
         var lines = lines(
             task, now: now, history: detail.history, why: detail.waitingFor, warning: detail.history.last?.warning,
-            isInsecure: detail.insecure, limits: detail.live.flatMap { limits($0.rateLimits) },
+            isInsecure: detail.insecure, isResumable: detail.resumable,
+            limits: detail.live.flatMap { limits($0.rateLimits) },
             map: detail.transferredSegments.flatMap { segments in
                 task.bytesTotal.flatMap { map.line(segments, total: $0) }
             })
@@ -74,10 +75,8 @@ struct Show: DaemonCommand {
             lines += [""] + AttemptTable.lines(connections, of: task.kind, width: inner).map { "  " + $0 }
         }
         if !detail.history.isEmpty {
-            let isCompleted = task.state == .completed
             lines += [""]
-            lines += AttemptTable.lines(detail.history, isCompleted: isCompleted, now: now, width: inner)
-                .map { "  " + $0 }
+            lines += AttemptTable.lines(detail.history, of: task.state, now: now, width: inner).map { "  " + $0 }
         }
         return lines
     }
@@ -93,15 +92,20 @@ struct Show: DaemonCommand {
     /// Returns a title, then one line for each fact. Unknown facts are omitted.
     static func lines(
         _ task: TaskStatus, now: Milliseconds, history: [TaskAttempt] = [], why: String? = nil,
-        warning: String? = nil, isInsecure: Bool = false, limits: String? = nil, map: String? = nil
+        warning: String? = nil, isInsecure: Bool = false, isResumable: Bool? = nil, limits: String? = nil,
+        map: String? = nil
     ) -> [String] {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
-            ("why", why),
+            ("why", why ?? Describe.outcome(task)),
             ("url", task.url),
             ("insecure", isInsecure ? "the certificates of servers are NOT verified" : nil),
             (task.kind == .upload ? "source" : "path", task.path.map { $0 + location(task) }),
             ("progress", progress(task, history)),
+            (
+                task.state == .failed || task.state == .cancelled ? "retry" : "resume",
+                isResumable == false ? Describe.beginsAgain : nil
+            ),
             ("map", map),
             ("rate", task.state == .active ? task.rate.map { Describe.rate($0) } : nil),
             ("rate limits", limits),
@@ -111,7 +115,7 @@ struct Show: DaemonCommand {
                     ? task.eta.map { Describe.span(milliseconds: $0.multipliedClamped(by: 1000)) } : nil
             ),
             ("connections", task.connections > 0 ? "\(task.connections)" : nil),
-            ("attempts", "\(task.attempts)"),
+            ("attempts", attempts(task, history)),
             ("not before", task.notBefore.map { Clock.local($0) }),
             ("error", task.error.map { "\($0.code): \($0.message)" }),
             ("warning", warning),
@@ -140,6 +144,13 @@ struct Show: DaemonCommand {
         case .replaced: " (not the downloaded file: replaced or changed since)"
         case .present, nil: ""
         }
+    }
+
+    /// Returns the attempts that count, and beside them all those in the table if these are more.
+    private static func attempts(_ task: TaskStatus, _ history: [TaskAttempt]) -> String {
+        guard history.count > task.attempts else { return "\(task.attempts)" }
+        let more = history.count < TaskAttempt.limit ? "" : " or more"
+        return "\(task.attempts) counted, \(history.count)\(more) in all"
     }
 
     private static func progress(_ task: TaskStatus, _ history: [TaskAttempt]) -> String {

@@ -21,14 +21,47 @@ struct Status: DaemonCommand {
 
     func perform(_ context: Context) throws {
         let status = try context.connect().status(metrics: context.json)
+        let now = Clock.now()
+        let directory = try? HookCursor.directory(Environment.variables)
+        let hooks = directory.map { HookRun.long(in: $0, now: now) } ?? []
         if context.json {
-            context.output.json(status)
+            context.output.json(Shown(status: status, hooks: hooks.map { Hook(cursor: $0.cursor, run: $0.run) }))
         } else {
-            let now = Clock.now()
-            let directory = try? HookCursor.directory(Environment.variables)
-            let hooks = directory.map { HookRun.long(in: $0, now: now) } ?? []
             Self.lines(status, hooks: hooks.map { "\($0.cursor): \($0.run.words(now: now))" }, now: now)
                 .forEach(context.output.line)
+        }
+    }
+
+    /// The status with the commands of the user's hooks, of which the daemon does not know.
+    struct Shown: Encodable {
+        var status: DaemonStatus
+        var hooks: [Hook]
+
+        private enum CodingKeys: String, CodingKey { case hooks }
+
+        func encode(to encoder: any Encoder) throws {
+            try status.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(hooks, forKey: .hooks)
+        }
+    }
+
+    /// A command of a hook that has run for long.
+    struct Hook: Encodable {
+        var cursor: String
+        var run: HookRun
+
+        private enum CodingKeys: String, CodingKey { case cursor, process, since, event, task, command }
+
+        func encode(to encoder: any Encoder) throws {
+            // `encode` instead of `encodeIfPresent`, so that no field is ever missing.
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(cursor, forKey: .cursor)
+            try container.encode(run.process, forKey: .process)
+            try container.encode(run.since, forKey: .since)
+            try container.encode(run.event, forKey: .event)
+            try container.encode(run.task, forKey: .task)
+            try container.encode(run.command, forKey: .command)
         }
     }
 

@@ -6,8 +6,8 @@ enum AttemptTable {
     ///
     /// - Parameters:
     ///   - width: the width of the terminal; `nil` to cut nothing off.
-    ///   - isCompleted: whether the last attempt completed the task.
-    static func lines(_ history: [TaskAttempt], isCompleted: Bool, now: Milliseconds, width: Int?) -> [String] {
+    ///   - state: the state of the task, which tells how the last attempt ended.
+    static func lines(_ history: [TaskAttempt], of state: TaskState, now: Milliseconds, width: Int?) -> [String] {
         var table = Table(
             [
                 .init(title: "attempt"), .init(title: "took", alignsRight: true),
@@ -24,7 +24,7 @@ enum AttemptTable {
                     attempt.endedAt.map { duration($0.subtractingClamped(attempt.startedAt)) } ?? "",
                     ByteSize.describe(attempt.bytes), duration(attempt.name), duration(attempt.connect),
                     duration(attempt.tls), duration(attempt.firstByte),
-                    result(attempt, isCompleted: isCompleted && index == history.count - 1),
+                    result(attempt, index == history.count - 1 ? state : nil),
                     Escape.visible(attempt.address ?? "-"),
                 ]
             })
@@ -57,10 +57,16 @@ enum AttemptTable {
             })
     }
 
-    private static func result(_ attempt: TaskAttempt, isCompleted: Bool) -> String {
+    /// - Parameter state: the state that the attempt left the task in; `nil` for an earlier attempt. That one may have
+    ///   been stopped, or have completed the task before a retry.
+    private static func result(_ attempt: TaskAttempt, _ state: TaskState?) -> String {
         if let error = attempt.error { return Escape.visible(error.code.rawValue) }
         if attempt.endedAt == nil { return "running" }
-        return isCompleted ? "completed" : "stopped"
+        return switch state {
+        case .completed: "completed"
+        case .paused, .cancelled: "stopped"
+        default: "ended"
+        }
     }
 
     /// Returns `14:05:09` for a time on the present day, otherwise `2026-03-01 14:05`, in local time.

@@ -147,6 +147,7 @@ struct BarLayout {
     /// Returns the size, duration and average rate of a completed task.
     private func summary(_ task: TaskStatus) -> String {
         var text = ByteSize.describe(task.bytesDone)
+        if Describe.wasThere(task) { return text + ", was there: nothing was fetched" }
         if task.reason == .unchanged { return text + ", unchanged" + (task.verified ? ", checksum verified" : "") }
         if let started = task.startedAt, let finished = task.finishedAt, finished > started {
             text += " in \(Describe.span(milliseconds: finished - started))"

@@ -61,6 +61,7 @@ enum Describe {
             }
             return "paused" + share(task)
         case .failed: return "failed" + (task.error.map { ": \(Cause.phrase($0))" } ?? "")
+        case .completed where wasThere(task): return "completed, was there"
         case .completed, .cancelled: return task.state.rawValue + (task.reason.map { ", \($0.rawValue)" } ?? "")
         }
     }
@@ -119,6 +120,22 @@ enum Describe {
         case .auth: task.id.loginAdvice(task.url)
         default: nil
         }
+    }
+
+    /// What `resume` and `retry` do where the server has not said that it sends ranges.
+    static let beginsAgain = "probably begins again from 0: the server does not offer to continue a file"
+
+    /// Whether a download completed without a transfer because its file was there, as with `--on-conflict skip`.
+    static func wasThere(_ task: TaskStatus) -> Bool {
+        task.kind == .download && task.state == .completed && task.reason == nil && task.bytesDone > 0
+            && task.bytesFetched == 0
+    }
+
+    /// Returns why a task failed and what to do about it, or why nothing was fetched; `nil` for other tasks.
+    static func outcome(_ task: TaskStatus) -> String? {
+        if wasThere(task) { return "a file of its name was there, and nothing was fetched" }
+        guard task.state == .failed, let error = task.error else { return nil }
+        return "\(Cause.phrase(error)); \(FailureAdvice.text(for: error.code, tasks: [task.id]))"
     }
 
     static func remedyForExpired(_ id: String) -> String { "give it a new URL: dlctl set \(id) --url NEW" }

@@ -41,11 +41,19 @@ struct WaitSummary {
             lines.append("  … and \(others.count - Self.named) more; see: dlctl list failed cancelled paused")
         }
         let ended = others.compactMap { $0.task }.filter { $0.state == .failed || $0.state == .cancelled }
-        if !ended.isEmpty {
-            let ids = ended.prefix(Self.named).map(\.id.description).joined(separator: " ")
-            lines.append(
-                ended.count <= Self.named
-                    ? "to try again: dlctl retry \(ids)" : "to try again: dlctl retry --state failed (or the ids)")
+        if ended.count > Self.named {
+            lines.append("to try again: dlctl retry --state failed (or the ids)")
+        } else {
+            var groups: [(code: ErrorCode, ids: [TaskID])] = []
+            for task in ended {
+                let code = task.state == .failed ? task.error?.code ?? .internal : .internal
+                if let index = groups.firstIndex(where: { $0.code == code }) {
+                    groups[index].ids.append(task.id)
+                } else {
+                    groups.append((code, [task.id]))
+                }
+            }
+            lines += groups.map { FailureAdvice.text(for: $0.code, tasks: $0.ids) }
         }
         return lines.map(Escape.visible)
     }

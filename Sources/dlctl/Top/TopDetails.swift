@@ -9,15 +9,14 @@ struct TopDetails {
 
     func lines(now: Milliseconds) -> [StyledLine] {
         let task = detail.status
-        let facts = Show.lines(task, now: now, history: detail.history)
+        let facts = Show.lines(task, now: now, history: detail.history, isResumable: detail.resumable)
         var lines = [StyledLine(facts.first ?? "", .bold)]
         lines += facts.dropFirst().map { StyledLine($0) }
         if let words = detail.waitingFor { lines.append(StyledLine("  " + Escape.visible(words), .colour(.yellow))) }
         if let live = detail.live { lines += map(live) + connections(live.connections) + limits(live.rateLimits) }
         if !detail.history.isEmpty {
             lines += table(
-                AttemptTable.lines(
-                    detail.history, isCompleted: task.state == .completed, now: now, width: max(20, width - 2)))
+                AttemptTable.lines(detail.history, of: task.state, now: now, width: max(20, width - 2)))
         }
         return lines.map { $0.fitted(width) }
     }

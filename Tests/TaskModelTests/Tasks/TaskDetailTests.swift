@@ -28,7 +28,7 @@ struct TaskDetailTests {
     @Test("the fields of the status and the further ones stand beside each other, and none is missing")
     func fields() throws {
         let object = try object(TaskDetail(Self.status))
-        for name in ["id", "url", "fileState", "history", "live", "waitingFor", "insecure"] {
+        for name in ["id", "url", "fileState", "history", "live", "waitingFor", "insecure", "resumable"] {
             #expect(object[name] != nil, "\(name)")
         }
         #expect(object["live"] as? String == "null" && object["waitingFor"] as? String == "null")

@@ -7,10 +7,12 @@ import Testing
 struct WaitingSentenceTests {
     private func sentence(
         _ state: TaskState = .queued, _ reason: TaskReason? = nil, notBefore: Milliseconds? = nil,
-        error: TaskFailure? = nil, isOwn: Bool = true, after: TaskID? = nil, url: String = "https://example.org/a"
+        error: TaskFailure? = nil, isOwn: Bool = true, after: TaskID? = nil, startAt: Milliseconds? = nil,
+        url: String = "https://example.org/a"
     ) throws -> WaitingSentence {
         var specification = TaskSpecification(url: url)
         specification.afterTask = after
+        specification.startAt = startAt
         var record = TaskRecord(
             id: TaskID(5), specification: specification, owner: 1000,
             lifecycle: try #require(TaskLifecycle(state: state, reason: reason, notBefore: notBefore)), createdAt: 0)
@@ -78,6 +80,10 @@ struct WaitingSentenceTests {
     @Test("a paused task is told which command takes it up again")
     func paused() throws {
         #expect(try sentence(.paused, .user).text == "paused by you: dlctl resume 5")
+        #expect(
+            try sentence(.paused, .user, startAt: 60_000).text
+                == "paused by you: dlctl resume 5; it then starts at 01:01:00")
+        #expect(try sentence(.paused, .user, startAt: 0).text == "paused by you: dlctl resume 5")
         #expect(try sentence(.paused, .user, isOwn: false).text == "paused by a user: dlctl resume 5")
         for reason in [TaskReason.urlExpired, .auth, .sourceChanged] {
             #expect(try sentence(.paused, reason).text?.contains(": dlctl ") == true)

@@ -181,6 +181,19 @@ struct TaskStoreCommandsTests {
         #expect(try fixture.store.lastEvent() == 2)
     }
 
+    @Test("the removal of a whole batch in several commits does not end the batch between two of them")
+    func removeBatch() async throws {
+        let fixture = try StoreFixture()
+        // More than the rows of one commit.
+        let tasks = (0...CommitLimit.rowsInCommit + 1).map { NewTask.sample("https://example.org/\($0)", batch: "b") }
+        let ids = try await fixture.store.add(tasks, now: 1).map(\.id)
+        _ = try await fixture.store.apply(.cancel, to: Array(ids.dropFirst()), owner: nil, now: 2)
+        let last = try fixture.store.lastEvent()
+        #expect(try await fixture.store.remove(ids, owner: nil, now: 3).ids.count == ids.count)
+        let filter = EventFilter(types: [.batchFinished])
+        #expect(try fixture.store.events(after: last, limit: 10, filter: filter).events.isEmpty)
+    }
+
     @Test("remove gives back what is to be known of them and deletes everything that belonged to them")
     func remove() async throws {
         let fixture = try StoreFixture()

@@ -1,3 +1,4 @@
+import ControlProtocol
 import Foundation
 import TaskModel
 import TestSupport
@@ -34,6 +35,20 @@ struct HookRunTests {
         cursor.record([])
         #expect(HookRun.long(in: place.path, now: 65_000).isEmpty)
         #expect(HookRun.long(in: place.file("absent"), now: 65_000).isEmpty)
+    }
+
+    @Test("the status in JSON has the commands beside the daemon's own fields, and no field of theirs is missing")
+    func json() throws {
+        let event = TaskEvent(sequence: 17, at: 0, type: .batchFinished, state: .completed)
+        let run = try #require(HookRun(process: getpid(), since: 1, event: event, command: "c"))
+        let status = DaemonStatus(
+            version: "1.0", pid: 7, uptime: 1, socket: "/s", stateDirectory: "/d", downloadDirectory: "/f",
+            libcurl: "8",
+            tasks: [:], downloadRate: 0, uploadRate: 0, lastEvent: 0)
+        let text = Output(STDOUT_FILENO).encoded(Status.Shown(status: status, hooks: [.init(cursor: "u", run: run)]))
+        #expect(text.contains("\"version\":\"1.0\""))
+        let hook = "\"cursor\":\"u\",\"event\":17,\"process\":\(getpid()),\"since\":1,\"task\":null}"
+        #expect(text.contains("\"hooks\":[{\"command\":\"c\",\(hook)]"), "\(text)")
     }
 
     @Test("a process that has ended has no record")

@@ -58,12 +58,50 @@ struct AttemptTableTests {
         #expect(lines(detail, width: 40).last?.hasSuffix("…") == true)
     }
 
-    @Test("an attempt that was stopped and one that goes on say so")
+    @Test("an attempt that was stopped and one that goes on say so; an earlier one may have completed the task")
     func results() {
         var history = attempts
         history.append(TaskAttempt(startedAt: 20_000))
         let lines = lines(TaskDetail(sampleTask(7, .active), history: history), width: nil)
-        #expect(lines.suffix(2).map { $0.split(separator: " ").dropLast().last } == ["stopped", "running"])
+        #expect(lines.suffix(2).map { $0.split(separator: " ").dropLast().last } == ["ended", "running"])
+        let paused = self.lines(TaskDetail(sampleTask(7, .paused, reason: .user), history: attempts), width: nil)
+        #expect(paused.last?.contains("  stopped  ") == true)
+    }
+
+    @Test("the attempts that count stand beside those in the table if these are more")
+    func count() {
+        func counted(_ count: Int) -> String? {
+            var task = sampleTask(7, .paused, reason: .user)
+            task.attempts = count
+            return lines(TaskDetail(task, history: attempts)).first { $0.hasPrefix("  attempts ") }
+        }
+        #expect(counted(0)?.hasSuffix("  0 counted, 2 in all") == true && counted(2)?.hasSuffix("  2") == true)
+    }
+
+    @Test("a server that does not offer ranges, and what to do about a failure, stand among the facts")
+    func facts() {
+        var detail = TaskDetail(sampleTask(7, .paused, reason: .user, done: 50, of: 100))
+        detail.resumable = true
+        #expect(!lines(detail).contains { $0.contains("begins again") })
+        detail.resumable = false
+        #expect(lines(detail).contains { $0.hasPrefix("  resume ") && $0.contains("probably begins again from 0") })
+        detail.status.state = .failed
+        detail.status.error = TaskFailure(code: .checksumMismatch, message: "m")
+        #expect(lines(detail).contains { $0.hasPrefix("  retry ") && $0.contains("probably begins again from 0") })
+        let why = lines(detail).first { $0.hasPrefix("  why ") }
+        #expect(why?.contains("checksum does not match; compare the digest") == true)
+        #expect(why?.contains("dlctl set 7 --checksum ") == true && why?.hasSuffix("dlctl retry 7") == true)
+    }
+
+    @Test("a download of which nothing was fetched says that its file was there")
+    func wasThere() {
+        var task = sampleTask(7, .completed, done: 6, of: 6)
+        #expect(Describe.state(task, now: 0) == "completed")
+        task.bytesFetched = 0
+        #expect(Describe.state(task, now: 0) == "completed, was there")
+        #expect(lines(TaskDetail(task)).contains { $0.hasPrefix("  why ") && $0.contains("nothing was fetched") })
+        task.reason = .unchanged
+        #expect(Describe.state(task, now: 0) == "completed, unchanged")
     }
 
     @Test("the connections, the map and the limits of a running task are shown, and why another one does not run")

@@ -31,10 +31,27 @@ import Testing
         #expect(
             lines(1, shown: false) == [
                 "0 of 12 tasks completed, 12 failed", "  a.iso: task 1 failed: http-404: not\\u{1B} found",
-                "to try again: dlctl retry 1",
+                "check the URL (dlctl set 1 --url URL), then: dlctl retry 1",
             ])
-        #expect(lines(2, shown: true) == ["0 of 12 tasks completed, 12 failed", "to try again: dlctl retry 1 2"])
+        #expect(
+            lines(2, shown: true) == [
+                "0 of 12 tasks completed, 12 failed", "check the URL (dlctl set ID --url URL), then: dlctl retry 1 2",
+            ])
         #expect(lines(12, shown: false).count == 13)
         #expect(lines(12, shown: false).contains { $0.contains("and 2 more") })
+    }
+
+    @Test("each cause has advice of its own, and a cancelled task is retried as it is")
+    func causes() {
+        let tasks = [
+            sampleTask(1, .failed, error: TaskFailure(code: .tooLarge, message: "")), sampleTask(2, .cancelled),
+            sampleTask(3, .failed, error: TaskFailure(code: .tooLarge, message: "")),
+        ]
+        let summary = WaitSummary(
+            tally: WaitTally(tasks: 3), tasks: 3, elapsed: 10, others: tasks.map { ($0.id, $0) }, areOthersShown: true)
+        let advice = summary.remedies()
+        #expect(advice.count == 2 && advice.last == "to try again: dlctl retry 2")
+        #expect(advice.first?.contains("dlctl set ID --max-size SIZE") == true)
+        #expect(advice.first?.hasSuffix("then: dlctl retry 1 3") == true)
     }
 }

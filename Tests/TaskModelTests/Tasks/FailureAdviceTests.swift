@@ -1,8 +1,6 @@
 import TaskModel
 import Testing
 
-@testable import TaskQueue
-
 @Suite("What to do about a task that failed")
 struct FailureAdviceTests {
     @Test("every code has advice of its own", arguments: FailureAdvice.codes)
@@ -27,5 +25,24 @@ struct FailureAdviceTests {
         #expect(text(404) == "check the URL (dlctl set 42 --url URL), then: dlctl retry 42")
         #expect(text(503) == "once the server recovers: dlctl retry 42" && text(429) == text(503))
         #expect(text(400).hasPrefix("check the URL and the options"))
+        #expect(text(501).hasPrefix("check the URL and the options") && text(505) == text(501))
+    }
+
+    @Test(
+        "where a retry alone cannot help, the option that does is named",
+        arguments: [
+            (ErrorCode.checksumMismatch, "--checksum"), (.checksumMissing, "--checksum"), (.tooLarge, "--max-size"),
+            (.nameConflict, "--on-conflict rename"), (.pathNotAllowed, "--directory"), (.dns, "--url"),
+        ])
+    func options(code: ErrorCode, option: String) {
+        let advice = FailureAdvice.text(for: code, tasks: [TaskID(42)])
+        #expect(advice.contains("dlctl set 42 \(option)") && advice.hasSuffix(", then: dlctl retry 42"), "\(advice)")
+    }
+
+    @Test("the advice on several tasks names all of them for the retry")
+    func several() {
+        #expect(
+            FailureAdvice.text(for: .http(404), tasks: [TaskID(1), TaskID(2)])
+                == "check the URL (dlctl set ID --url URL), then: dlctl retry 1 2")
     }
 }
