@@ -201,13 +201,13 @@ extension DownloadStateMachine {
             }
             if isShared { return .none }
         }
-        return firstBodyBegan(index, plan.total, head, at: url, facts)
+        return firstBodyBegan(index, plan, head, at: url, facts)
     }
 
     private mutating func firstBodyBegan(
-        _ index: Int, _ stated: Int64?, _ head: ResponseHead, at url: CurlURL, _ facts: DownloadFacts
+        _ index: Int, _ plan: BodyPlan, _ head: ResponseHead, at url: CurlURL, _ facts: DownloadFacts
     ) -> DownloadAction {
-        guard let total = stated ?? facts.part.version.total, total > 0 else { return .none }
+        guard let total = plan.total ?? facts.part.version.total, total > 0 else { return .none }
         let connection = connections[index]
         if connection.end == nil { connections[index].end = total }
         if facts.part.isJoinable, !configuration.hasMismatch, configuration.isRepeatable {
@@ -215,12 +215,12 @@ extension DownloadStateMachine {
         }
         if table?.total != total { table = SegmentTable(total: total) }
         table?.put(connection.number, on: connection.start..<max(connection.start, connections[index].end ?? total))
-        let maySendRanges = head.status == 206 || head.value(of: "accept-ranges")?.lowercased() != "none"
-        traits.sendsRanges = traits.sendsRanges || Self.sendsRanges(head)
+        let sendsRanges = plan.claimed.sendsRanges ?? false
+        traits.sendsRanges = traits.sendsRanges || sendsRanges
         let hasChoice = sources.all.count > 1 && facts.part.isJoinable
         let isShareable =
-            (maySendRanges || sources.all.count > 1) && configuration.segments.most > 1
-            && total - facts.part.count >= Self.smallestShared
+            configuration.segments.most > 1 && total - facts.part.count >= Self.smallestShared
+            && (sendsRanges || sources.all.count > 1 || head.value(of: "accept-ranges")?.lowercased() != "none")
         guard !isTicking, hasChoice || isShareable else { return .none }
         return startTicking(configuration.segments.isAutomatic ? ConnectionScaler.interval : 0)
     }
