@@ -78,6 +78,7 @@ struct RequestMaker {
             // All attempts use the same name, so that an attempt replaces the partial file that an interrupted one left
             // on a file server.
             request.uploadName = "\(store.identity)-\(work.record.id)"
+            request.createsRemoteDirectories = true
             let maker = UploadMaker(manager: manager, settings: settings, passedSources: shared.passedSources)
             return .upload(try maker.make(request, specification, work))
         case .download: return try download(request, specification, work, found, share)

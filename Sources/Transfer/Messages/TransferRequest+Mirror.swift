@@ -15,6 +15,7 @@ extension TransferRequest: CustomReflectable {
             ("emptyResponseCodes", emptyResponseCodes), ("allowsDowngrade", allowsDowngrade),
             ("redirects", redirects), ("keepsBodyWithinOrigin", keepsBodyWithinOrigin), ("segments", segments),
             ("mirrors", mirrors.map { URLRedaction.redact($0) }), ("uploadName", uploadName as Any),
+            ("createsRemoteDirectories", createsRemoteDirectories),
             ("ignoresAnswerBody", ignoresAnswerBody), ("maximumRate", maximumRate as Any),
             ("cachePolicy", cachePolicy as Any), ("httpVersion", httpVersion as Any), ("hasCookies", cookies != nil),
             ("transportSecurity", transportSecurity), ("hostKeys", hostKeys as Any), ("timeout", timeout as Any),

@@ -152,6 +152,12 @@ public struct TransferRequest: Sendable {
         get { fields.value.uploadName }
         _modify { yield &fields.value.uploadName }
     }
+    /// Whether an upload to a file server creates the directories on the way to its file if the server refuses the file; at
+    /// most 64 of them. Without this option a missing directory is an error.
+    public var createsRemoteDirectories: Bool {
+        get { fields.value.createsRemoteDirectories }
+        _modify { yield &fields.value.createsRemoteDirectories }
+    }
     /// Whether only the status of an upload's response matters. No more of the response body is read than is needed to
     /// reuse the connection, and neither its length nor its end is checked.
     public var ignoresAnswerBody: Bool {
@@ -280,6 +286,7 @@ public struct TransferRequest: Sendable {
         var confirmationDelay = RetryPolicy().baseDelay
         var checksDestinationFirst = false
         var uploadName: String?
+        var createsRemoteDirectories = false
         var ignoresAnswerBody = false
         var maximumRate: Int64?
         var cachePolicy: RequestCachePolicy?

@@ -28,7 +28,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         sender = BodySender(task.body)
         plan = UploadPlan(
             length: sender.length, hasRemains: remains.isLeft,
-            mayMakeDirectories: !file.path.directoryCreations.isEmpty)
+            mayMakeDirectories: task.originalRequest.createsRemoteDirectories && !file.path.directoryCreations.isEmpty)
         let run = RunReference(self, of: task, on: core)
         sender.moreToSend = { run.perform { $0.exchange.resume(after: .source) } }
     }

@@ -495,6 +495,10 @@ struct SFTPTests {
     @Test("where there is no such directory the upload says so, and a directory is not replaced")
     func noDirectory() async throws {
         #expect(try await fixture.upload(Resource(size: 10), request("/none/file"))?.code == .notFound)
+        var creating = request("/none/in/file")
+        creating.createsRemoteDirectories = true
+        #expect(try await fixture.upload(Resource(size: 10), creating) == nil)
+        #expect(fixture.names(beneath: "\(server.root)/none/in") == ["file"])
         mkdir("\(server.root)/directory", 0o700)
         #expect(try await fixture.upload(Resource(size: 10), request("/directory")) != nil)
         #expect(fixture.names(beneath: server.root).allSatisfy { !$0.contains(".tmp") })
