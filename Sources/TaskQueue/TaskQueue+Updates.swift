@@ -71,6 +71,7 @@ extension TaskQueue {
         }
         let changing = ids.filter { expected[$0] == .updated }
         guard !changing.isEmpty else { return expected }
+        if let directory = changes.directory { try await check(directory.value, of: changing, for: caller) }
 
         let write: @Sendable ([TaskID]) async -> Result<[TaskID: UpdateOutcome], StoreError> = { ids in
             do throws(StoreError) {
@@ -115,6 +116,28 @@ extension TaskQueue {
         await changed()
         let outcomes = try stored { () throws(StoreError) in try result.get() }
         return expected.merging(outcomes) { $1 }
+    }
+
+    /// Checks a new directory as that of a new task is checked, for those of the tasks that are the caller's.
+    private func check(_ directory: String?, of ids: [TaskID], for caller: Caller) async throws(QueueError) {
+        let (store, settings) = (store, settings)
+        var place: DownloadPlace?
+        try stored { () throws(StoreError) in
+            try store.forEachRecord(of: ids, owner: caller.uid) { record in
+                guard place == nil, record.specification.kind == .download else { return }
+                // An invalid one is refused for each task.
+                guard
+                    let settled = try? DownloadPlace.settled(
+                        directory, isShared: false, owner: caller.uid, settings: settings)
+                else { return }
+                place = try? DownloadPlace(directory: settled, owner: caller.uid, settings: settings)
+            }
+        }
+        guard let place else { return }
+        let placed = Admission.PlacedTask(place: place, user: caller.identity, index: 0)
+        if let found = await placeGuard.refusal(of: [placed], settings) {
+            throw .field(FieldError(field: "changes.directory", code: found.code, message: found.message))
+        }
     }
 
     /// Writes changes of the directory, the name or the expected digest. A part file is moved along, and a task whose

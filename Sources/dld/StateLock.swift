@@ -14,8 +14,8 @@ final class StateLock: Sendable {
         var description: String {
             switch self {
             case .held(let directory, let pid):
-                "another dld\(pid.map { " (process \($0))" } ?? "") uses \(directory); stop it first, "
-                    + "or choose another --state-directory"
+                "another dld\(pid.map { " (process \($0))" } ?? "") uses \(directory): it runs already, so use dlctl; "
+                    + "to start another, stop it first (dlctl shutdown) or choose another --state-directory"
             case .system(let what, let error):
                 "\(what) (\(String(cString: strerror(error)))); the daemon's user must be able to write to "
                     + "the state directory"

@@ -42,6 +42,7 @@ struct MistakeTests {
         Mistake("add -o '' http://h/x", 64, "--output: is empty", "give a file name or omit the option"),
         Mistake("add -o x http://h/1 http://h/2", 64, "--output can be used with one URL only"),
         Mistake("add --checksum md5 http://h/x", 64, "--checksum: write ALGORITHM:HEX"),
+        Mistake("add --update --key k http://h/1", 64, "give --batch instead of --key"),
         Mistake("add --checksum sha256:12 http://h/x", 64, "--checksum: a sha-256 digest has 64 hexadecimal digits"),
         Mistake("add --checksum sha256:12 http://h/1 http://h/2", 64, "--checksum can be used with one URL only"),
         Mistake("add --paused http://h/9 >/dev/full", 1, "cannot write to standard output", "queued: 4"),

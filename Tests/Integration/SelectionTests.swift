@@ -23,7 +23,7 @@ struct SelectionTests {
         return try await run(["script", "-qec", command, "/dev/null"], directory: daemon.directory.path, input: input)
     }
 
-    private static let files = "(2 paused; finished files stay, parts of other tasks are deleted)"
+    private static let files = "(2 paused; finished files stay, parts of unfinished ones are deleted)"
 
     @Test("on a terminal --all asks with a count, and anything but yes changes nothing")
     func asks() async throws {

@@ -234,7 +234,8 @@ struct WatchingTests {
         _ = try await daemon.add(server.url("/b"))
         let bad = try watch(daemon, "1", "2")
         #expect(try await bad.child.wait() == .exited(1))
-        #expect(bad.output.contains("check the URL (dlctl set 2 --url URL), then: dlctl retry 2"), "\(bad.output)")
+        let advice = "check the URL (dlctl set 2 --url URL), or try again: dlctl retry 2"
+        #expect(bad.output.contains(advice), "\(bad.output)")
         #expect(try await daemon.dlctl("watch", "9").status == .exited(1))
         #expect(try await daemon.dlctl("watch", "--batch", "n").error.contains("nothing to watch"))
         #expect(try await daemon.dlctl("watch", "active").error.contains("none of your tasks is active"))
@@ -257,7 +258,7 @@ struct WatchingTests {
         terminal.type("\u{3}")
         #expect(try await terminal.child.wait() == .exited(130))
         try await terminal.wait(for: "1 task completed, 1 failed: ")
-        try await terminal.wait(for: "check the URL (dlctl set 2 --url URL), then: dlctl retry 2")
+        try await terminal.wait(for: "check the URL (dlctl set 2 --url URL), or try again: dlctl retry 2")
         try await terminal.wait(for: "the tasks go on; to watch them again: dlctl --socket \(daemon.socket) watch")
         #expect(terminal.output.contains("\u{1B}[?25h"), "the cursor is shown")
     }

@@ -108,7 +108,7 @@ struct WaitTests {
         #expect(text.contains("✗ b  task 2 failed: http-404"), "\(text)")
         #expect(text.contains("✓ 1  \(daemon.downloads)/a"), "\(text)")
         #expect(text.contains("1 of 2 tasks completed, 1 failed: 97.7 KiB in"), "\(text)")
-        #expect(text.contains("check the URL (dlctl set 2 --url URL), then: dlctl retry 2"), "\(text)")
+        #expect(text.contains("check the URL (dlctl set 2 --url URL), or try again: dlctl retry 2"), "\(text)")
     }
 
     @Test("Ctrl-C ends the waiting with 130 and tells how to go on; the task does")

@@ -16,16 +16,16 @@ package enum FailureAdvice {
     package static func text(for code: ErrorCode, task: String, all: String? = nil) -> String {
         let (set, retry) = ("dlctl set \(task)", "dlctl retry \(all ?? task)")
         return switch code {
-        case .dns: "check the name of the host (\(set) --url URL), then: \(retry)"
+        case .dns: "check the name of the host (\(set) --url URL), or try again: \(retry)"
         case .connect, .timeout, .stalled, .truncated: "once the server answers: \(retry)"
         case .tls: "have the certificate or host key put right or trusted, then: \(retry)"
         case .tooManyRedirects, .protocolNotAllowed:
-            "give the URL of the file itself (\(set) --url URL), then: \(retry)"
+            "give the URL of the file itself (\(set) --url URL), or try again: \(retry)"
         case .addressNotAllowed: "have the configuration changed, then: \(retry)"
         case .checksumMismatch:
             "compare the digest with the one that the source tells and give the right one, or none "
-                + "(\(set) --checksum ALGORITHM:HEX), then: \(retry)"
-        case .checksumMissing: "give the digest, or none (\(set) --checksum ALGORITHM:HEX), then: \(retry)"
+                + "(\(set) --checksum ALGORITHM:HEX), or try again: \(retry)"
+        case .checksumMissing: "give the digest, or none (\(set) --checksum ALGORITHM:HEX), or try again: \(retry)"
         case .dependency: "once that task has completed: \(retry)"
         case .remoteChanged: "once the file on the server stays the same: \(retry)"
         case .nameConflict:
@@ -55,11 +55,11 @@ package enum FailureAdvice {
 
     private static func text(forStatus code: ErrorCode, set: String, retry: String) -> String {
         switch code.rawValue {
-        case "http-404", "http-410": "check the URL (\(set) --url URL), then: \(retry)"
-        case "http-501", "http-505": "check the URL and the options of the request (\(set)), then: \(retry)"
+        case "http-404", "http-410": "check the URL (\(set) --url URL), or try again: \(retry)"
+        case "http-501", "http-505": "check the URL and the options of the request (\(set)), or try again: \(retry)"
         case let word where word.hasPrefix("http-5") || word == "http-429": "once the server recovers: \(retry)"
         case let word where word.hasPrefix("http-"):
-            "check the URL and the options of the request (\(set)), then: \(retry)"
+            "check the URL and the options of the request (\(set)), or try again: \(retry)"
         default: "to try again: \(retry)"
         }
     }

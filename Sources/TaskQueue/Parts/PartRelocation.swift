@@ -55,9 +55,7 @@ struct PartRelocation {
                 record.owner == caller.uid
                 ? caller.identity : UserIdentity(uid: record.owner, groups: AccountNames.groups(of: record.owner))
             do throws(TransferError) {
-                guard let from = try places.existing(record.specification.directory, of: record.owner),
-                    from.contains(name(of: record.id))
-                else { return }
+                guard let from = try source(of: record, &places), from.contains(name(of: record.id)) else { return }
                 let to = try places.made(asked, of: record.owner, for: user)
                 if from.inode != to.inode {
                     candidates.append(Candidate(record: record, directory: asked, from: from, to: to))
@@ -84,6 +82,16 @@ struct PartRelocation {
         }
         touched.synchronize()
         return begun
+    }
+
+    /// Opens the directory of a task's part. One that cannot be opened is of no concern to a task without bytes.
+    private func source(of record: TaskRecord, _ places: inout Places) throws(TransferError) -> Directory? {
+        do throws(TransferError) {
+            return try places.existing(record.specification.directory, of: record.owner)
+        } catch {
+            guard record.bytesDone == 0 else { throw error }
+            return nil
+        }
     }
 
     /// Returns those of `ids` whose files were published by an earlier daemon process that stopped before it could

@@ -100,7 +100,7 @@ struct Confirmation {
     /// - Parameter states: the numbers of the tasks by their states, for `remove`.
     func question(_ tasks: String, _ states: [String: Int]) -> String {
         guard action == .remove else { return "\(action.verb) \(tasks)?" }
-        let files = deletesFiles ? "finished files and parts are" : "finished files stay, parts of other tasks are"
+        let files = deletesFiles ? "finished files and parts are" : "finished files stay, parts of unfinished ones are"
         return "remove \(tasks) (\(Describe.counts(states)); \(files) deleted)?"
     }
 

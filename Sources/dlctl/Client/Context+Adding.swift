@@ -112,7 +112,9 @@ extension Context {
             guard let task = try client.taskIfKnown(id), let path = task.kind == .upload ? task.url : task.path else {
                 continue
             }
-            let isTaken = task.kind == .download && access(path, F_OK) == 0
+            // A short download may have ended meanwhile: the file is then its own.
+            var isTaken = task.kind == .download && access(path, F_OK) == 0
+            if isTaken { isTaken = try client.taskIfKnown(id)?.state != .completed }
             let conflict = isTaken ? ": " + Self.conflict(rule, isUpdate: isUpdate) : ""
             note((added.ids.count > 1 ? "\(id) " : "") + "goes to \(Escape.visible(path))" + conflict)
         }

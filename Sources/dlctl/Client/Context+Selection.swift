@@ -1,5 +1,6 @@
 import ControlClient
 import ControlProtocol
+import Glibc
 import TaskModel
 
 extension Context {
@@ -36,6 +37,17 @@ extension Context {
         }
     }
 
+    /// Tells of selected tasks that stay paused, because each was paused by its id or needs a person.
+    private func remarkPaused(_ filter: TaskFilter, _ client: ControlClient) throws(ClientError) {
+        var filter = filter
+        filter.states = [.paused]
+        let count = try client.count(filter).owners.first { $0.owner == getuid() }?.tasks ?? 0
+        guard count > 0 else { return }
+        note(
+            "\(Describe.count(count, "task")) \(count == 1 ? "stays" : "stay") paused, by a pause of \(count == 1 ? "its" : "their") "
+                + "own or a cause that needs you: dlctl list paused")
+    }
+
     private func change(
         _ calls: [TaskSelectionParameters], _ action: SelectionAction,
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
@@ -66,6 +78,7 @@ extension Context {
             if isChanged, action == .pause {
                 Self.lostProgress(try Self.details(looked, client)).map(remark)
             }
+            if isChanged, action == .resume, let filter = calls.first?.filter { try remarkPaused(filter, client) }
             for host in result.hosts ?? [] { remark("\(host) is no longer on hold") }
         }
         output.flush()

@@ -65,7 +65,13 @@ extension Context {
                 }
             }
             for task in lost where task.owner == getuid() {
-                guard let path = task.path, let source = OpenSources([path]) else { continue }
+                guard let path = task.path else { continue }
+                guard let source = OpenSources([path]) else {
+                    note(
+                        "task \(task.id) cannot go on: its file \(Escape.visible(path)) cannot be opened any more; "
+                            + "upload it again, then: dlctl remove \(task.id)")
+                    continue
+                }
                 try source.pass(over: client)
                 try client.attach(task.id, descriptor: 0)
             }

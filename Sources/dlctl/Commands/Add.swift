@@ -75,6 +75,11 @@ struct Add: DaemonCommand {
         guard !fields.isGiven("checksum") || !fields.isGiven("checksumURL") else {
             throw ValidationError("Give --checksum or --checksum-url, not both.")
         }
+        // A key names one task for good, so that a repeated command adds nothing.
+        guard transfer.key == nil || transfer.fields.isGiven("batch") || !fields.isGiven("update") else {
+            throw ValidationError(
+                "--update: a task that --key names is not checked again; give --batch instead of --key.")
+        }
         let ofOne = [
             ("--output", fields.isGiven("output") && !glob), ("--mirror", !mirrors.isEmpty),
             ("--key", transfer.key != nil), ("--checksum", fields.isGiven("checksum")),

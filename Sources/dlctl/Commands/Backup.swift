@@ -10,8 +10,9 @@ struct Backup: DaemonCommand {
         usage: "dlctl backup [--force] <file>",
         discussion: """
             The file is complete or absent, and readable by you alone: it contains every user's tasks and passwords. \
-            It does not contain the files that were downloaded. To restore it, stop the daemon and put the file into \
-            its state directory as dld.db.
+            It does not contain the files that were downloaded. To restore it, stop the daemon, \
+            move every dld.db* out of its state directory, above all dld.db-wal, which would damage another database, \
+            and put the file there as dld.db.
 
             EXAMPLES:
               dlctl backup /srv/backup/dld.db

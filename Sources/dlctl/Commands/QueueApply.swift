@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlClient
 import ControlProtocol
+import Glibc
 import TaskFiles
 import TaskModel
 
@@ -77,6 +78,18 @@ struct QueueApply: DaemonCommand {
                 "\(result.added) added, \(result.updated) updated, \(result.unchanged) unchanged, "
                     + (result.checked > 0 ? "\(result.checked) checked again, " : "")
                     + "\(result.pruned) pruned" + (dryRun ? " (nothing was changed)" : ""))
+            if result.unchanged + result.updated > 0 { try remarkCancelled(of: batch, context, client) }
         }
+    }
+
+    /// Tells of tasks that stay cancelled although the file may name them.
+    private func remarkCancelled(of batch: String, _ context: Context, _ client: ControlClient) throws(ClientError) {
+        var filter = TaskFilter(batch: batch)
+        filter.states = [.cancelled]
+        let count = try client.count(filter).owners.first { $0.owner == getuid() }?.tasks ?? 0
+        guard count > 0 else { return }
+        context.note(
+            "\(Describe.count(count, "task")) of batch \(Escape.visible(batch)) \(count == 1 ? "is" : "are") cancelled, and "
+                + "the file does not change that; to fetch again: dlctl retry cancelled --batch \(Shell.quoted(batch))")
     }
 }

@@ -15,8 +15,8 @@ struct Upload: DaemonCommand {
             URL; either all of them are queued or none. A form (--form, --file-field) with one file is sent to the URL \
             itself.
 
-            The file - is standard input, which dlctl copies to a temporary file in $TMPDIR or /var/tmp first. With \
-            --recursive, each regular file beneath a directory is stored under its relative path.
+            The file - is standard input, which dlctl copies to a temporary file in $TMPDIR or /var/tmp first. Such an \
+            upload cannot go on after a restart of a daemon that is not a systemd service. With --recursive, each regular file beneath a directory is stored under its relative path.
 
             EXAMPLES:
               dlctl upload report.tar https://example.org/in/report.tar

@@ -43,7 +43,7 @@ struct FieldNames {
         // `descriptor` is the file that dlctl opened and passed.
         case "file", "descriptor":
             let file = files.indices.contains(index ?? 0) ? files[index ?? 0] : "file"
-            return ("file", message.contains(FilePath.absolute(file)) ? message : "\(file): \(message)")
+            return ("file", message.contains(FilePath.absolute(file) ?? file) ? message : "\(file): \(message)")
         default:
             let option = Self.options[name] ?? plain
             guard urls.count > 1, let url else { return (option, "\(option): \(message)") }

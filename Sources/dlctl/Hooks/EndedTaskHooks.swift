@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 import TaskModel
 
-/// A command that runs for each task that has ended, one task after the other, while others are waited for.
+/// A command that runs for each task that has completed, one task after the other, while others are waited for.
 final class EndedTaskHooks: Sendable {
     private let command: String
     private let output: Int32
@@ -17,8 +17,10 @@ final class EndedTaskHooks: Sendable {
         self.output = output
     }
 
-    /// Runs the command for a task, after those that were passed before.
+    /// Runs the command for a task that has completed, after those that were passed before. The path of another one may be
+    /// that of an older file.
     func run(_ task: TaskStatus) {
+        guard task.state == .completed else { return }
         queue.async { [self] in
             let event = Self.event(of: task)
             let input = HookInput.json(event, task, Output(STDOUT_FILENO))
@@ -39,18 +41,11 @@ final class EndedTaskHooks: Sendable {
         return !hasFailed.load(ordering: .relaxed)
     }
 
-    /// Returns the event of a task's end. Its sequence number, which only the daemon knows, is 0.
+    /// Returns the event of a task's completion. Its sequence number, which only the daemon knows, is 0.
     private static func event(of task: TaskStatus) -> TaskEvent {
-        let type: TaskEvent.Kind =
-            switch task.state {
-            case .completed: .completed
-            case .cancelled: .cancelled
-            case .paused: .paused
-            default: .failed
-            }
         var event = TaskEvent(
-            sequence: 0, at: task.finishedAt ?? Clock.now(), type: type, id: task.id, state: task.state,
-            reason: task.reason, error: task.error)
+            sequence: 0, at: task.finishedAt ?? Clock.now(), type: .completed, id: task.id, state: task.state,
+            reason: task.reason)
         event.kind = task.kind
         (event.batch, event.key, event.owner) = (task.batch, task.key, task.owner)
         (event.url, event.path) = (task.url, task.path)

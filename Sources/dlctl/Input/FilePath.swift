@@ -2,28 +2,34 @@ import Glibc
 
 /// Absolute paths for the daemon, which has its own working directory.
 enum FilePath {
-    static func currentDirectory() -> String {
+    /// - Returns: `nil` with `errno` set if the directory was removed or cannot be read.
+    static func currentDirectory() -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        guard getcwd(&buffer, buffer.count) != nil else { return "/" }
+        guard getcwd(&buffer, buffer.count) != nil else { return nil }
         return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// Returns `path` made absolute from the current directory. Symbolic links are not resolved.
-    static func absolute(_ path: String) -> String {
+    ///
+    /// - Returns: `nil` with `errno` set if there is no current directory.
+    static func absolute(_ path: String) -> String? {
         if path.hasPrefix("/") { return path }
-        let base = currentDirectory()
+        guard let base = currentDirectory() else { return nil }
         return (base.hasSuffix("/") ? base : base + "/") + path
     }
 
     /// Returns a directory for downloads as the daemon takes it. A path that begins with a period is beneath the current
     /// directory of this process, and one that begins with a tilde, which the shell has left, beneath the home directory.
     /// Another relative one stays, since it is beneath the daemon's directory for downloads.
-    static func directory(_ path: String) -> String {
+    static func directory(_ path: String) throws(Failure) -> String {
         if path == "~" || path.hasPrefix("~/"), let home = Environment.variables["HOME"], home.hasPrefix("/") {
             return home + path.dropFirst()
         }
         guard path.hasPrefix(".") else { return path }
-        let whole = absolute(path)
+        guard let whole = absolute(path) else {
+            let cause = SystemText.error(errno)
+            throw .usage("\(path): the current directory cannot be found: \(cause)", field: "--directory")
+        }
         if let real = realpath(whole, nil) {
             defer { free(real) }
             return String(cString: real)
@@ -39,8 +45,7 @@ enum FilePath {
     ///
     /// - Returns: `nil` with `errno` set if the directory does not exist or cannot be resolved.
     static func absoluteFile(_ path: String) -> String? {
-        let whole = absolute(path)
-        guard let slash = whole.lastIndex(of: "/") else { return nil }
+        guard let whole = absolute(path), let slash = whole.lastIndex(of: "/") else { return nil }
         let directory = slash == whole.startIndex ? "/" : String(whole[..<slash])
         guard let real = realpath(directory, nil) else { return nil }
         defer { free(real) }

@@ -19,21 +19,28 @@ struct FileTree {
         func refuse(_ code: Int32) -> Failure { .usage("\(place): \(SystemText.error(code))", field: "file") }
         guard let stream = opendir(place) else { throw refuse(errno) }
         var names: [String] = []
+        let beginning = relative.isEmpty ? "" : relative + "/"
         errno = 0
         while let entry = readdir(stream) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: entry.pointee.d_name)) {
-                    String(cString: $0)
+                    (isUTF8: String(validatingCString: $0) != nil, text: String(cString: $0))
                 }
             }
-            if name != ".", name != ".." { names.append(name) }
+            if !name.isUTF8 {
+                skipped.append("\(beginning)\(name.text) has a name that is not UTF-8")
+            } else if name.text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
+                skipped.append("\(beginning)\(name.text) has a control character in its name")
+            } else if name.text != ".", name.text != ".." {
+                names.append(name.text)
+            }
             errno = 0
         }
         let code = errno
         _ = closedir(stream)  // nothing was written
         guard code == 0 else { throw refuse(code) }
         for name in names.sorted() {
-            let path = relative.isEmpty ? name : "\(relative)/\(name)"
+            let path = beginning + name
             var information = stat()
             guard lstat("\(root)/\(path)", &information) == 0 else { throw refuse(errno) }
             switch information.st_mode & S_IFMT {

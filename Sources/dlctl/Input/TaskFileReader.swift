@@ -65,7 +65,9 @@ enum TaskFileReader {
     /// Returns the base directory for paths in the file: the file's directory, absolute, or the current one for
     /// standard input.
     private static func directory(of path: String) throws(FileError) -> String {
-        guard path != "-", let slash = path.lastIndex(of: "/") else { return FilePath.currentDirectory() }
-        return FilePath.absolute(slash == path.startIndex ? "/" : String(path[..<slash]))
+        let slash = path == "-" ? nil : path.lastIndex(of: "/")
+        let place = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) }
+        // Without a current directory, no relative path leads to a file.
+        return (place == nil ? FilePath.currentDirectory() : place.flatMap(FilePath.absolute)) ?? "/"
     }
 }

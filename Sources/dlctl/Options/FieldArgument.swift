@@ -154,7 +154,7 @@ enum FieldArgument {
         switch field.syntax {
         case .url(let path): values[keyPath: path] = text
         case .text(let path, _), .file(let path):
-            values[keyPath: path] = field.name == "directory" ? FilePath.directory(text) : text
+            values[keyPath: path] = field.name == "directory" ? try FilePath.directory(text) : text
         case .contents(let path, let contents):
             let (name, limit) = ("--" + field.word, contents.limit)
             let isSecret = contents == .password

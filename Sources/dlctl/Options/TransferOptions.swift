@@ -11,7 +11,7 @@ struct TransferOptions: ParsableArguments {
     @Option(
         name: .customLong("exec"),
         help: ArgumentHelp(
-            "With --wait: run this command for each task that has ended, as dlctl events --exec does.",
+            "With --wait: run this command for each task that completes, as dlctl events --exec does.",
             valueName: "command"))
     var command: String?
 

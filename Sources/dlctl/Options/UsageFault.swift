@@ -163,7 +163,9 @@ extension UsageFault {
     /// The options that other programs call by these names.
     private static let otherOptions = [
         "--dir": "--directory", "-P": "--directory", "-O": "--output", "--out": "--output",
-        "--password": "--password-file", "--limit-rate": "--limit", "-H": "--header",
+        "--password": "--password-file", "--limit-rate": "--limit", "-H": "--header", "--sha256": "--checksum",
+        "--folder": "--directory", "--name": "--output", "--at": "--start-at", "--overwrite": "--on-conflict",
+        "-i": "--input", "-x": "--connections", "--rate": "--limit",
     ]
 
     /// Compares options without their dashes, which would make all options look similar.

@@ -50,6 +50,8 @@ struct TopModel {
     private(set) var detailOffset = 0
     /// The mode to which a prompt or the help returns.
     private var modeBefore = Mode.list
+    /// The selected row while it is not among those that were read: more are read to find it, and none is selected.
+    private var missing: TopRow.Key?
     /// Whether the selection is the last row, also of rows that are read later.
     private var followsEnd = false
     private var tasks: [TaskStatus] = []
@@ -61,7 +63,7 @@ struct TopModel {
         resize(to: size)
     }
 
-    var selected: TopRow? { rows.indices.contains(selection) ? rows[selection] : nil }
+    var selected: TopRow? { missing == nil && rows.indices.contains(selection) ? rows[selection] : nil }
     private var page: Int { max(1, TopLayout(size: size).listRows) }
 
     /// Whether the details are on the screen, perhaps behind a prompt.
@@ -110,14 +112,19 @@ struct TopModel {
 
     /// Makes the rows anew; the selection stays on its task.
     private mutating func arrange() {
-        let key = selected?.key
+        let key = missing ?? selected?.key
         rows = TopRow.rows(tasks, sort: query.sort, byHost: query.groupsByHost, collapsed: collapsed)
         if followsEnd {
             selection = rows.count - 1
         } else if let key, let index = rows.firstIndex(where: { $0.key == key }) {
+            missing = nil
             selection = index
+        } else {
+            // The next key must not act on the task that took its row.
+            missing = hasMore && missing == nil ? key : nil
         }
         scroll()
+        if missing != nil { query.rows = TopQuery.maximumRows }
     }
 
     mutating func resize(to size: ScreenSize) {
@@ -249,6 +256,7 @@ struct TopModel {
     private mutating func move(by count: Int) {
         message = nil
         followsEnd = false
+        missing = nil
         selection = selection.addingClamped(count)
         scroll()
     }
@@ -281,6 +289,7 @@ struct TopModel {
         if old.sort != query.sort || old.groupsByHost != query.groupsByHost { arrange() }
         message = nil
         followsEnd = false
+        missing = nil
         selection = 0
         offset = 0
         scroll()

@@ -22,7 +22,7 @@ struct FailureAdviceTests {
     @Test("the advice on a status tells whose fault it is")
     func statuses() {
         func text(_ status: Int) -> String { FailureAdvice.text(for: .http(status), task: "42") }
-        #expect(text(404) == "check the URL (dlctl set 42 --url URL), then: dlctl retry 42")
+        #expect(text(404) == "check the URL (dlctl set 42 --url URL), or try again: dlctl retry 42")
         #expect(text(503) == "once the server recovers: dlctl retry 42" && text(429) == text(503))
         #expect(text(400).hasPrefix("check the URL and the options"))
         #expect(text(501).hasPrefix("check the URL and the options") && text(505) == text(501))
@@ -36,13 +36,13 @@ struct FailureAdviceTests {
         ])
     func options(code: ErrorCode, option: String) {
         let advice = FailureAdvice.text(for: code, tasks: [TaskID(42)])
-        #expect(advice.contains("dlctl set 42 \(option)") && advice.hasSuffix(", then: dlctl retry 42"), "\(advice)")
+        #expect(advice.contains("dlctl set 42 \(option)") && advice.hasSuffix(": dlctl retry 42"), "\(advice)")
     }
 
     @Test("the advice on several tasks names all of them for the retry")
     func several() {
         #expect(
             FailureAdvice.text(for: .http(404), tasks: [TaskID(1), TaskID(2)])
-                == "check the URL (dlctl set ID --url URL), then: dlctl retry 1 2")
+                == "check the URL (dlctl set ID --url URL), or try again: dlctl retry 1 2")
     }
 }

@@ -90,7 +90,7 @@ struct RunLogTests {
         #expect(entry.kind == .failed && entry.level == .warning)
         #expect(
             entry.text == "task 42 failed: a.iso: there is no such file (http-404); "
-                + "check the URL (dlctl set 42 --url URL), then: dlctl retry 42")
+                + "check the URL (dlctl set 42 --url URL), or try again: dlctl retry 42")
         #expect(entry.metadata["http-status"] == "404" && entry.metadata["errno"] == "\(EIO)")
         #expect(entry.metadata["error"] == "http-404" && entry.metadata["attempt"] == "3")
     }

@@ -77,6 +77,11 @@ struct PartRelocationTests {
         let id = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
         #expect(try await update(id, fixture) { $0.directory = .set("isos") }?.path == fixture.downloads + "/isos/a")
         #expect(fixture.files == [])
+        // A directory that a new task could not have is refused at once.
+        _ = try fixture.directory.write("", to: "downloads/file")
+        let refusal = try await fault { try await update(id, fixture) { $0.directory = .set("file/deep") } }
+        #expect(refusal?.field == "changes.directory" && refusal?.code == .pathNotAllowed)
+        #expect(try await fixture.status(id).path == fixture.downloads + "/isos/a")
     }
 
     @Test("what is here stays where it is where it cannot go along, and the refusal says why")
@@ -85,7 +90,7 @@ struct PartRelocationTests {
         let fixture = try await QueueFixture { $0.downloadRoots = ["/dev/shm"] }
         let id = try await paused(fixture, server)
         _ = try fixture.directory.write("", to: "downloads/file")
-        for (directory, words) in [("/dev/shm", "is on another file system"), ("file/deep", "Not a directory")] {
+        for (directory, words) in [("/dev/shm", "is on another file system"), ("file/deep", "is not a directory")] {
             let refusal = try await fault { try await update(id, fixture) { $0.directory = .set(directory) } }
             #expect(refusal?.field == "changes.directory" && refusal?.code == .pathNotAllowed)
             #expect(refusal?.message.contains(words) == true, "\(refusal?.message ?? "none")")

@@ -5,14 +5,14 @@ import Testing
 
 @testable import dlctl
 
-@Suite("Commands for tasks that have ended")
+@Suite("Commands for tasks that have completed")
 struct EndedTaskHooksTests {
-    @Test("each task has its turn with its variables, one failure is told at the end, and the output can go elsewhere")
+    @Test("each task that completed has its turn, a failure is told at the end, and the output can go elsewhere")
     func turns() throws {
         let place = try TemporaryDirectory()
         let hooks = EndedTaskHooks(
-            command: "echo \"$DLD_ID $DLD_EVENT $DLD_PATH\" >>'\(place.file("log"))'; [ \"$DLD_ID\" -ne 2 ]")
-        for (id, state) in [(1, .completed), (2, .failed), (3, .cancelled)] as [(Int64, TaskState)] {
+            command: "echo \"$DLD_ID $DLD_EVENT $DLD_PATH\" >>'\(place.file("log"))'; [ \"$DLD_ID\" -ne 4 ]")
+        for (id, state) in [(1, .completed), (2, .failed), (3, .cancelled), (4, .completed)] as [(Int64, TaskState)] {
             var task = sampleTask(id, state)
             task.path = "/d/\(id)"
             hooks.run(task)
@@ -20,7 +20,7 @@ struct EndedTaskHooksTests {
         #expect(!hooks.finish())
         #expect(
             try String(contentsOfFile: place.file("log"), encoding: .utf8)
-                == "1 completed /d/1\n2 failed /d/2\n3 cancelled /d/3\n")
+                == "1 completed /d/1\n4 completed /d/4\n")
         let into = open(place.file("output"), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         try #require(into >= 0)
         defer { close(into) }

@@ -21,6 +21,23 @@ struct FileTreeTests {
             ])
     }
 
+    @Test("a name that no URL of an upload can have is named and passed over")
+    func names() throws {
+        let place = try TemporaryDirectory()
+        _ = try place.write("x", to: "good")
+        _ = try place.write("x", to: "two\nlines")
+        let latin = Array("\(place.path)/".utf8CString.dropLast()) + [CChar(bitPattern: 0xE4), 0]
+        let file = open(latin, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(file >= 0)
+        #expect(close(file) == 0)
+        let tree = try FileTree(place.path)
+        #expect(tree.files == ["good"])
+        #expect(
+            Set(tree.skipped) == [
+                "two\nlines has a control character in its name", "\u{FFFD} has a name that is not UTF-8",
+            ])
+    }
+
     @Test("what is no directory is refused")
     func refused() throws {
         let place = try TemporaryDirectory()

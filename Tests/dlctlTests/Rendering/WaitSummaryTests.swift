@@ -31,11 +31,12 @@ import Testing
         #expect(
             lines(1, shown: false) == [
                 "0 of 12 tasks completed, 12 failed", "  a.iso: task 1 failed: http-404: not\\u{1B} found",
-                "check the URL (dlctl set 1 --url URL), then: dlctl retry 1",
+                "check the URL (dlctl set 1 --url URL), or try again: dlctl retry 1",
             ])
         #expect(
             lines(2, shown: true) == [
-                "0 of 12 tasks completed, 12 failed", "check the URL (dlctl set ID --url URL), then: dlctl retry 1 2",
+                "0 of 12 tasks completed, 12 failed",
+                "check the URL (dlctl set ID --url URL), or try again: dlctl retry 1 2",
             ])
         #expect(lines(12, shown: false).count == 13)
         #expect(lines(12, shown: false).contains { $0.contains("and 2 more") })

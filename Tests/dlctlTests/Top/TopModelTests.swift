@@ -57,6 +57,18 @@ extension TopModel {
         #expect(model.query.rows <= 2 * page + 2 && model.query.rows > page)
     }
 
+    @Test("a selected task that is no longer among the rows is looked for, and no other takes its place meanwhile")
+    func looksForSelection() {
+        var model = TopModel((1...30).map { sampleTask($0, .queued) }, hasMore: true)
+        #expect(model.selected?.task?.id == TaskID(1))
+        model.receive((2...31).map { sampleTask($0, .queued) }, hasMore: true)
+        #expect(model.selected == nil && model.query.rows == TopQuery.maximumRows)
+        model.receive((2...40).map { sampleTask($0, .queued) } + [sampleTask(1, .paused)])
+        #expect(model.selected?.task?.id == TaskID(1))
+        model.receive((2...40).map { sampleTask($0, .queued) })
+        #expect(model.selected?.task != nil)
+    }
+
     @Test("End asks for all rows that may be shown and stays at the last one as they arrive")
     func end() {
         var model = TopModel(tasks, hasMore: true)
