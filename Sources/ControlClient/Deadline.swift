@@ -23,6 +23,11 @@ public struct Deadline: Sendable, Equatable, Comparable {
     /// Whether the time has passed.
     public var isOver: Bool { self != .never && Self.now() >= nanoseconds }
 
+    /// The seconds until the time; `nil` for ``never``.
+    package var secondsLeft: Double? {
+        self == .never ? nil : Double(max(0, nanoseconds - Self.now())) / 1e9
+    }
+
     /// The time-out for poll(2) in milliseconds, or −1 for ``never``. The value is rounded up, so that poll does not
     /// return just before the deadline.
     var pollTimeout: Int32 {

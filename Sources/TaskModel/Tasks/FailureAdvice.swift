@@ -47,6 +47,14 @@ package enum FailureAdvice {
         }
     }
 
+    /// Returns the advice on tasks that failed for the same cause.
+    package static func text(for error: TaskFailure, tasks: [TaskID]) -> String {
+        guard error.isOfChecksumList else { return text(for: error.code, tasks: tasks) }
+        let ids = tasks.map(\.description).joined(separator: " ")
+        let set = "dlctl set \(tasks.count == 1 ? ids : "ID")"
+        return "check the list of checksums (\(set) --checksum-url URL), or try again: dlctl retry \(ids)"
+    }
+
     /// Returns the advice on tasks that failed with the same code.
     package static func text(for code: ErrorCode, tasks: [TaskID]) -> String {
         let ids = tasks.map(\.description).joined(separator: " ")

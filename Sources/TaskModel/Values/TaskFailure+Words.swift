@@ -2,6 +2,9 @@ extension TaskFailure {
     /// Whether the file of an upload does not exist.
     package var tellsOfMissingSource: Bool { code == .sourceChanged && message.hasPrefix("there is no file") }
 
+    /// Whether the list named by `checksumURL`, and not the file, was the cause.
+    package var isOfChecksumList: Bool { message.hasPrefix("the list of checksums at ") }
+
     /// Whether the server was given no login and needs one.
     package var tellsOfMissingLogin: Bool { message.contains(" requires a user name and password") }
 }

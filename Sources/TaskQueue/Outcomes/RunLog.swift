@@ -110,7 +110,7 @@ struct RunLog {
 
     private func cause(_ outcome: TaskConclusion) -> String {
         guard let error = outcome.error else { return "dlctl retry \(record.id)" }
-        let advice = FailureAdvice.text(for: error.code, task: "\(record.id)")
+        let advice = FailureAdvice.text(for: error, tasks: [record.id])
         return "\(error.message) (\(error.code)); \(advice)"
     }
 

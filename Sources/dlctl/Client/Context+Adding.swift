@@ -70,7 +70,9 @@ extension Context {
         guard let wait else { return try notePlaces(added, rule, isUpdate: isUpdate, client) }
         let barsNamePaths = showsBars && Terminal.isTerminal(STDOUT_FILENO)
         // With --json, standard output is one JSON value.
-        let hooks = command.map { EndedTaskHooks(command: $0, output: json ? STDERR_FILENO : STDOUT_FILENO) }
+        let hooks = command.map {
+            EndedTaskHooks(command: $0, output: json ? STDERR_FILENO : STDOUT_FILENO, deadline: deadline)
+        }
         let onEnding = { (task: TaskStatus) in
             // Beside bars on the same terminal, the last line of the task has the path.
             if !json, !barsNamePaths, task.kind == .download, task.state == .completed, let path = task.path {
@@ -91,7 +93,7 @@ extension Context {
         let areDone = hooks?.finish() ?? true
         if json { output.json(Shown(added, isOfBatch: batch != nil, tasks: waiter.settled)) }
         try conclude(waiter)
-        if !areDone { throw ExitStatus.failed }
+        if !areDone { throw deadline.isOver ? ExitStatus.timedOut : .failed }
     }
 
     /// Prints the ids and what is known of the tasks after a wait that was cut short.

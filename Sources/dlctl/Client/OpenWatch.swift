@@ -49,6 +49,7 @@ final class OpenWatch {
             report: { self.draw(note: Failure.daemonAway.message) })
         Terminal.catchInterrupt()
         while !Terminal.isInterrupted {
+            if context.deadline.isOver { end(with: .timedOut) }
             if nextLook.isOver {
                 look()
                 draw()
@@ -59,8 +60,8 @@ final class OpenWatch {
         end()
     }
 
-    /// Shows the summary and ends the program as Ctrl-C does.
-    private func end() -> Never {
+    /// Shows the summary and ends the program, by default as Ctrl-C does.
+    private func end(with status: ExitStatus = .interrupted) -> Never {
         look()
         draw(isLast: true)
         Terminal.showCursor()
@@ -70,7 +71,7 @@ final class OpenWatch {
         Output.note(tally.headline(elapsed: Milliseconds(max(0, min(elapsed, 1e15)))))
         summary.remedies().forEach(Output.note)
         if tally.open > 0 { Output.note(context.farewell(.everything)) }
-        exit(ExitStatus.interrupted.rawValue)
+        exit(status.rawValue)
     }
 
     // MARK: - Looking

@@ -64,7 +64,11 @@ struct Events: DaemonCommand {
             // What has arrived is written together.
             guard let event = try follower.next(until: .after(seconds: 0)) else {
                 context.output.flush()
-                if let event = try follower.next(until: .never) { show(event, context) }
+                if let event = try follower.next(until: context.deadline) {
+                    show(event, context)
+                } else if context.deadline.isOver {
+                    throw Failure(.timedOut, code: .timeout, "the time of --timeout is over")
+                }
                 continue
             }
             show(event, context)

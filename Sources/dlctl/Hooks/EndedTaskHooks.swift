@@ -8,13 +8,17 @@ import TaskModel
 final class EndedTaskHooks: Sendable {
     private let command: String
     private let output: Int32
+    private let deadline: Deadline
     private let queue = DispatchQueue(label: "dlctl.exec")
     private let hasFailed = Atomic<Bool>(false)
 
-    /// - Parameter output: the standard output of the command.
-    init(command: String, output: Int32 = STDOUT_FILENO) {
+    /// - Parameters:
+    ///   - output: the standard output of the command.
+    ///   - deadline: the time at which a command is ended, and after which none begins.
+    init(command: String, output: Int32 = STDOUT_FILENO, deadline: Deadline = .never) {
         self.command = command
         self.output = output
+        self.deadline = deadline
     }
 
     /// Runs the command for a task that has completed, after those that were passed before. The path of another one may be
@@ -22,11 +26,15 @@ final class EndedTaskHooks: Sendable {
     func run(_ task: TaskStatus) {
         guard task.state == .completed else { return }
         queue.async { [self] in
+            guard !deadline.isOver else {
+                Output.note("dlctl: the command for task \(task.id) was not run: the time of --timeout is over")
+                return hasFailed.store(true, ordering: .relaxed)
+            }
             let event = Self.event(of: task)
             let input = HookInput.json(event, task, Output(STDOUT_FILENO))
             let process = HookProcess(
                 command: command, variables: HookInput.variables(event), input: Array((input + "\n").utf8),
-                output: output)
+                output: output, limit: deadline.secondsLeft)
             guard case .failure(let reason) = process.run() else { return }
             Output.note("dlctl: the command for task \(task.id) failed: \(reason)")
             hasFailed.store(true, ordering: .relaxed)

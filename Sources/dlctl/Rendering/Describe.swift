@@ -135,7 +135,7 @@ enum Describe {
     static func outcome(_ task: TaskStatus) -> String? {
         if wasThere(task) { return "a file of its name was there, and nothing was fetched" }
         guard task.state == .failed, let error = task.error else { return nil }
-        return "\(Cause.phrase(error)); \(FailureAdvice.text(for: error.code, tasks: [task.id]))"
+        return "\(Cause.phrase(error)); \(FailureAdvice.text(for: error, tasks: [task.id]))"
     }
 
     static func remedyForExpired(_ id: String) -> String { "give it a new URL: dlctl set \(id) --url NEW" }

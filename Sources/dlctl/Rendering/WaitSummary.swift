@@ -44,16 +44,16 @@ struct WaitSummary {
         if ended.count > Self.named {
             lines.append("to try again: dlctl retry --state failed (or the ids)")
         } else {
-            var groups: [(code: ErrorCode, ids: [TaskID])] = []
+            var groups: [(error: TaskFailure, ids: [TaskID])] = []
             for task in ended {
-                let code = task.state == .failed ? task.error?.code ?? .internal : .internal
-                if let index = groups.firstIndex(where: { $0.code == code }) {
-                    groups[index].ids.append(task.id)
-                } else {
-                    groups.append((code, [task.id]))
+                let failure = task.state == .failed ? task.error : nil
+                let error = failure ?? TaskFailure(code: .internal, message: "")
+                let index = groups.firstIndex { group in
+                    group.error.code == error.code && group.error.isOfChecksumList == error.isOfChecksumList
                 }
+                if let index { groups[index].ids.append(task.id) } else { groups.append((error, [task.id])) }
             }
-            lines += groups.map { FailureAdvice.text(for: $0.code, tasks: $0.ids) }
+            lines += groups.map { FailureAdvice.text(for: $0.error, tasks: $0.ids) }
         }
         return lines.map(Escape.visible)
     }

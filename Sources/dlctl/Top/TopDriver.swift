@@ -31,7 +31,7 @@ struct TopDriver {
         while true {
             for message in feed.take() { model.receive(message) }
             feed.ask(model.query)
-            screen.draw(TopView(model: model, unicode: unicode, now: Clock.now()).frame())
+            screen.draw(TopView(model: model, unicode: unicode, now: model.shownTime(Clock.now())).frame())
             for event in screen.wait(milliseconds: Self.interval) {
                 switch event {
                 case .key(let key): if let status = perform(model.handle(key)) { return status }

@@ -63,6 +63,11 @@ struct TopModel {
         resize(to: size)
     }
 
+    /// Returns the time that the rows show: while the daemon is away, the time since which nothing is known.
+    func shownTime(_ now: Milliseconds) -> Milliseconds {
+        if case .away(let since, _) = connection { since } else { now }
+    }
+
     var selected: TopRow? { missing == nil && rows.indices.contains(selection) ? rows[selection] : nil }
     private var page: Int { max(1, TopLayout(size: size).listRows) }
 

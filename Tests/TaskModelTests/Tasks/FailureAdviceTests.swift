@@ -45,4 +45,13 @@ struct FailureAdviceTests {
             FailureAdvice.text(for: .http(404), tasks: [TaskID(1), TaskID(2)])
                 == "check the URL (dlctl set ID --url URL), or try again: dlctl retry 1 2")
     }
+
+    @Test("where the list of checksums failed, it is the list that is named")
+    func list() {
+        let message = "the list of checksums at http://h/SUMS: there is no such file on the server (404)"
+        let error = TaskFailure(code: ErrorCode(rawValue: "http-404"), message: message)
+        #expect(
+            FailureAdvice.text(for: error, tasks: [TaskID(42)])
+                == "check the list of checksums (dlctl set 42 --checksum-url URL), or try again: dlctl retry 42")
+    }
 }

@@ -1,3 +1,4 @@
+import ControlClient
 import Foundation
 import TaskModel
 import TestSupport
@@ -31,5 +32,15 @@ struct EndedTaskHooksTests {
         let good = EndedTaskHooks(command: "true")
         good.run(sampleTask(1, .completed))
         #expect(good.finish())
+    }
+
+    @Test("at the deadline a command is ended, and none begins after it", .timeLimit(.minutes(1)))
+    func deadline() throws {
+        let place = try TemporaryDirectory()
+        let hooks = EndedTaskHooks(
+            command: "echo \"$DLD_ID\" >>'\(place.file("log"))'; exec sleep 1000", deadline: .after(seconds: 1))
+        for id in [1, 2] as [Int64] { hooks.run(sampleTask(id, .completed)) }
+        #expect(!hooks.finish())
+        #expect(try String(contentsOfFile: place.file("log"), encoding: .utf8) == "1\n")
     }
 }

@@ -57,6 +57,16 @@ extension TopModel {
         #expect(model.query.rows <= 2 * page + 2 && model.query.rows > page)
     }
 
+    @Test("while the daemon is away, the rows show the time since then")
+    func shownTime() {
+        var model = TopModel(tasks)
+        #expect(model.shownTime(9_000) == 9_000)
+        model.receive(.away(since: 2_000, "gone"))
+        #expect(model.shownTime(9_000) == 2_000)
+        model.receive(tasks)
+        #expect(model.shownTime(9_000) == 9_000)
+    }
+
     @Test("a selected task that is no longer among the rows is looked for, and no other takes its place meanwhile")
     func looksForSelection() {
         var model = TopModel((1...30).map { sampleTask($0, .queued) }, hasMore: true)
