@@ -87,6 +87,7 @@ extension Context {
         do throws(Failure) {
             try waiter.run()
         } catch {
+            _ = hooks?.finish()
             if json { printCutShort(added, isOfBatch: batch != nil, waiter) }
             throw error
         }

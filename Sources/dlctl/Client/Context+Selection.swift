@@ -39,13 +39,15 @@ extension Context {
 
     /// Tells of selected tasks that stay paused, because each was paused by its id or needs a person.
     private func remarkPaused(_ filter: TaskFilter, _ client: ControlClient) throws(ClientError) {
+        guard filter.states?.contains(.paused) ?? true else { return }
         var filter = filter
         filter.states = [.paused]
         let count = try client.count(filter).owners.first { $0.owner == getuid() }?.tasks ?? 0
         guard count > 0 else { return }
         note(
-            "\(Describe.count(count, "task")) \(count == 1 ? "stays" : "stay") paused, by a pause of \(count == 1 ? "its" : "their") "
-                + "own or a cause that needs you: dlctl list paused")
+            (count == 1 ? "1 task stays paused, by a pause of its" : "\(count) tasks stay paused, by a pause of their")
+                + " own or a cause that needs you: dlctl list paused"
+                + (filter.batch.map { " --batch \(Shell.quoted($0))" } ?? ""))
     }
 
     private func change(

@@ -57,6 +57,8 @@ final class TaskWaiter {
     /// The pending tasks that a user paused and that were named, and those to be named next.
     private var namedPaused: Set<TaskID> = []
     private var newPaused: [TaskID] = []
+    /// The number of lines that told of paused tasks.
+    private var pausedNotes = 0
     /// The notes that the next drawing places above the bars.
     private var newNotes: [String] = []
     /// The last cause for which each task was told to wait, and the time before which another one is not told.
@@ -332,11 +334,20 @@ final class TaskWaiter {
 
     /// Names the tasks that are paused since the last call, in one line.
     private func namePaused() {
-        guard !newPaused.isEmpty else { return }
+        guard !newPaused.isEmpty, pausedNotes <= Notes.tasks else { return newPaused = [] }
+        pausedNotes += 1
+        guard pausedNotes <= Notes.tasks else {
+            newPaused = []
+            return tell("more tasks are paused: dlctl list paused")
+        }
         let ids = newPaused.prefix(Notes.tasks).map(\.description).joined(separator: " ")
         let subject = newPaused.count == 1 ? "task \(ids) is" : "\(newPaused.count) tasks are"
         let text = "\(subject) paused: dlctl resume \(ids)" + (newPaused.count > Notes.tasks ? " …" : "")
         newPaused = []
+        tell(text)
+    }
+
+    private func tell(_ text: String) {
         if view == nil { note(text) } else { newNotes.append(text) }
     }
 

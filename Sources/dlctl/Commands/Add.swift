@@ -106,7 +106,9 @@ struct Add: DaemonCommand {
                 if applied.countOfFound > 0 {
                     let repeated = submission.queue.feed.repeated(in: TaskFileReader.shown(inputFile))
                     context.report(repeated.notes)
-                    applied.applied?.unchanged -= repeated.count
+                    // A repeated entry with other options counts as updated.
+                    let unchanged = applied.applied?.unchanged ?? 0
+                    applied.applied?.unchanged = max(0, unchanged - repeated.count)
                 }
                 added = applied
                 waitedFor = transfer.wait ? try uncompleted(of: batch, submission.queue.feed.entries, client) : []

@@ -78,7 +78,9 @@ struct QueueApply: DaemonCommand {
                 "\(result.added) added, \(result.updated) updated, \(result.unchanged) unchanged, "
                     + (result.checked > 0 ? "\(result.checked) checked again, " : "")
                     + "\(result.pruned) pruned" + (dryRun ? " (nothing was changed)" : ""))
-            if result.unchanged + result.updated > 0 { try remarkCancelled(of: batch, context, client) }
+            if result.unchanged + result.updated > 0, !prune, !dryRun, Terminal.isTerminal(STDERR_FILENO) {
+                try remarkCancelled(of: batch, context, client)
+            }
         }
     }
 
@@ -89,7 +91,7 @@ struct QueueApply: DaemonCommand {
         let count = try client.count(filter).owners.first { $0.owner == getuid() }?.tasks ?? 0
         guard count > 0 else { return }
         context.note(
-            "\(Describe.count(count, "task")) of batch \(Escape.visible(batch)) \(count == 1 ? "is" : "are") cancelled, and "
-                + "the file does not change that; to fetch again: dlctl retry cancelled --batch \(Shell.quoted(batch))")
+            "\(Describe.count(count, "task")) of the batch \(count == 1 ? "is" : "are") cancelled; the file does not start "
+                + "such tasks: dlctl list cancelled --batch \(Shell.quoted(batch))")
     }
 }

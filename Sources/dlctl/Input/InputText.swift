@@ -77,7 +77,7 @@ struct InputText {
                 lines.append(value)
                 continue
             }
-            lines += SecretText.lines(try readSecret(String(value.dropFirst()), for: name, limit: limit))
+            lines += SecretText.lines(try readText(String(value.dropFirst()), for: name, limit: limit))
         }
         return lines
     }

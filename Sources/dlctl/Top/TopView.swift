@@ -93,7 +93,8 @@ struct TopView {
             width: width, unicode: unicode, tasks: rows[shown].compactMap(\.task), isGrouped: model.query.groupsByHost)
         var lines = layout.titleRows > 0 ? [columns.titles()] : []
         for index in shown {
-            lines.append(columns.line(rows[index], isSelected: index == model.selection, now: now))
+            let isSelected = index == model.selection && model.selected != nil
+            lines.append(columns.line(rows[index], isSelected: isSelected, now: now))
         }
         if rows.isEmpty, layout.listRows > 0 { lines.append(StyledLine("  " + emptyText, .dim)) }
         return padded(lines, layout.titleRows + layout.listRows)
