@@ -77,7 +77,7 @@ struct KillTortureTests {
         let death = try await Injection("unlinkat", .kill).attach(to: #require(daemon.pid))
         #expect(try await apply("two").succeeded == false)
         withExtendedLifetime(death) {}
-        #expect(!daemon.isRunning)
+        try await eventually(that: "the daemon is dead") { !daemon.isRunning }
         try await daemon.kill()
         try await daemon.start()
         #expect(try await apply("two").succeeded)

@@ -34,7 +34,7 @@ struct WaitTests {
     func json() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 1_000))]])
         let daemon = try await DaemonProcess.started()
-        let late = try await daemon.dlctl("add", "--wait", "--json", "--paused", "--timeout", "0.2", server.url("/a"))
+        let late = try await daemon.dlctl("add", "--wait", "--json", "--paused", "--timeout", "3", server.url("/a"))
         #expect(late.status == .exited(75) && late.output.contains("\"ids\":[1],\"tasks\":[{"), "\(late)")
         #expect(late.error.contains("task 1 is paused: dlctl resume 1"), "\(late)")
         let child = try ChildProcess(
