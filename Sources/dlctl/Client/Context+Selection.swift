@@ -37,12 +37,17 @@ extension Context {
         }
     }
 
+    /// Returns the number of the caller's tasks in a state that a filter selects beside its states.
+    func ownTasks(in state: TaskState, _ filter: TaskFilter, _ client: ControlClient) throws(ClientError) -> Int {
+        var filter = filter
+        filter.states = [state]
+        return try client.count(filter).owners.first { $0.owner == getuid() }?.tasks ?? 0
+    }
+
     /// Tells of selected tasks that stay paused, because each was paused by its id or needs a person.
     private func remarkPaused(_ filter: TaskFilter, _ client: ControlClient) throws(ClientError) {
         guard filter.states?.contains(.paused) ?? true else { return }
-        var filter = filter
-        filter.states = [.paused]
-        let count = try client.count(filter).owners.first { $0.owner == getuid() }?.tasks ?? 0
+        let count = try ownTasks(in: .paused, filter, client)
         guard count > 0 else { return }
         note(
             (count == 1 ? "1 task stays paused, by a pause of its" : "\(count) tasks stay paused, by a pause of their")

@@ -86,9 +86,7 @@ struct QueueApply: DaemonCommand {
 
     /// Tells of tasks that stay cancelled although the file may name them.
     private func remarkCancelled(of batch: String, _ context: Context, _ client: ControlClient) throws(ClientError) {
-        var filter = TaskFilter(batch: batch)
-        filter.states = [.cancelled]
-        let count = try client.count(filter).owners.first { $0.owner == getuid() }?.tasks ?? 0
+        let count = try context.ownTasks(in: .cancelled, TaskFilter(batch: batch), client)
         guard count > 0 else { return }
         context.note(
             "\(Describe.count(count, "task")) of the batch \(count == 1 ? "is" : "are") cancelled; the file does not start "

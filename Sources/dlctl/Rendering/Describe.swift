@@ -122,7 +122,7 @@ enum Describe {
         }
     }
 
-    /// What `resume` and `retry` do where the server has not said that it sends ranges.
+    /// The effect of `resume` and `retry` where the server has not said that it sends ranges.
     static let beginsAgain = "probably begins again from 0: the server does not offer to continue a file"
 
     /// Whether a download completed without a transfer because its file was there, as with `--on-conflict skip`.
