@@ -4,6 +4,9 @@ import TaskStore
 
 /// Checks of directories with a time limit.
 extension TaskQueue {
+    /// The maximum number of directories of which a warning tells.
+    private static let mostWarnings = 10
+
     /// Checks whether the daemon can use directories, each for its purpose.
     ///
     /// - Returns: the problems, in the order of the places; `nil` for all where the result is not known in time.
@@ -21,18 +24,24 @@ extension TaskQueue {
     }
 
     /// Stores where downloads will be after a change of the directories for downloads.
-    func updatePaths() async {
-        let settings = settings
+    ///
+    /// - Returns: warnings about downloads that begin again, since their part files stay in another directory.
+    func updatePaths(_ settings: QueueSettings) async -> [String] {
         let places = [settings.downloadDirectory, settings.layout.rawValue, "\(settings.daemonUser)"]
         let running = await onSharedThreads { [scheduler] in await scheduler.runningIDs }
         do throws(StoreError) {
-            try await store.updatePaths(
-                for: (places + settings.downloadRoots).joined(separator: "\n"), excluding: running
+            let left = try await store.updatePaths(
+                for: (places + settings.downloadRoots).joined(separator: "\n"), running: running
             ) { directory, owner in
                 (try? DownloadPlace(directory: directory, owner: owner, settings: settings))?.path
             }
+            return left.sorted { $0.key < $1.key }.prefix(Self.mostWarnings).map { directory, count in
+                "\(count == 1 ? "1 download begins" : "\(count) downloads begin") again in the new directory, since "
+                    + "downloads.roots does not have \(directory): the part files stay there"
+            }
         } catch {
             logger.error("cannot update the paths of downloads", metadata: ["error": "\(error)"])
+            return []
         }
     }
 }

@@ -98,18 +98,23 @@ package final class TaskQueue: Sendable {
     /// - Parameter session: the session configuration, as for the initialiser.
     /// - Throws: ``TransferError`` where the system has no threads or file descriptors left. In that case nothing
     ///   changes.
-    package func apply(_ settings: QueueSettings, session: SessionConfiguration) async throws(TransferError) {
+    /// - Returns: warnings for the administrator.
+    package func apply(
+        _ settings: QueueSettings, session: SessionConfiguration
+    ) async throws(TransferError) -> [String] {
         let manager = try sessions.remake(settings, session, unless: self.settings)
+        // Before a task can start with the new settings, and so in the new directory.
+        let warnings = await updatePaths(settings)
         currentSettings.withLock { $0 = settings }
         await scheduler.apply(settings, manager: manager)
         await rateKeeper.apply(settings)
         await housekeeper.apply(settings)
         await webhooks.apply(settings.webhooks, isSessionNew: manager != nil)
         await leftoverParts.apply(settings)
-        await updatePaths()
         await changed()
         await scheduler.quotaChanged()
         changes.add()
+        return warnings
     }
 
     /// The directory of tasks that name none.
@@ -140,7 +145,7 @@ package final class TaskQueue: Sendable {
         } catch {
             logger.error("cannot look for moved part files", metadata: ["error": "\(error)"])
         }
-        await updatePaths()
+        for warning in await updatePaths(settings) { logger.warning("\(warning)") }
         await batchLog.start()
         _ = await scheduler.settleDependencies()
         await scheduler.start()

@@ -61,6 +61,7 @@ actor Reloader {
         defer { status.ready(condition) }
         let changed: DaemonPlan
         let unusable: [(place: PlannedPlaces.Place, problem: PlaceProblem)]
+        let moves: [String]
         do {
             changed = try planner.plan()
             unusable = await PlannedPlaces(changed).problems(on: queue, changed.queueSettings.inspector)
@@ -70,7 +71,7 @@ actor Reloader {
                 found.place.named.flatMap { known.contains($0) ? nil : $0.error(found.problem.description) }
             }
             if let mistake = new.first { throw mistake }
-            try await queue.apply(changed.queueSettings, session: changed.session)
+            moves = try await queue.apply(changed.queueSettings, session: changed.session)
         } catch {
             logger.error(
                 "the new configuration is invalid; the previous one stays in effect", metadata: ["error": "\(error)"])
@@ -85,7 +86,7 @@ actor Reloader {
         LogLevelSwitch.level = changed.logLevel
         access.rule = changed.access
         metricsFile.path = changed.configuration.metrics.textfile
-        var notes = warnings + unusable.map { $0.place.text($0.problem.description) }
+        var notes = warnings + moves + unusable.map { $0.place.text($0.problem.description) }
         if changed.inheritedSockets.isEmpty, changed.isServedOtherwise(than: plan) {
             notes.append("control.socket, control.mode and control.group take effect when the daemon starts next")
         }

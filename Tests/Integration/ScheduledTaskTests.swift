@@ -74,4 +74,39 @@ struct ScheduledTaskTests {
         #expect(try await daemon.dlctl("resume", "\(nested)").succeeded)
         #expect(try await daemon.settled(nested).path == "\(place)/sub/a" && exists("\(place)/sub/a"))
     }
+
+    @Test(
+        "F85: a download that has begun goes on where its part file is, or says that it begins again",
+        arguments: [true, false])
+    func begun(isAllowed: Bool) async throws {
+        let resource = Resource(size: 8 * mebibyte)
+        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 2_000_000)])
+        try nginx.publish(resource, as: "f")
+        let daemon = try await DaemonProcess.started(quickRetries)
+        let id = try await daemon.add("--connections", "1", nginx.url("/slow/f"))
+        try await daemon.state(of: id, "to have bytes") { $0.bytesDone > mebibyte }
+        #expect(try await daemon.dlctl("pause", "\(id)").succeeded)
+        let before = try daemon.task(id)
+        #expect(try await daemon.terminate() == .exited(0))
+        let place = try daemon.directory.makeDirectory("elsewhere")
+        let roots = isAllowed ? "" : "downloads: {roots: [\(place)]}\n"
+        try daemon.configure(quickRetries + roots)
+        try daemon.launch(extra: ["--download-directory", place])
+        try await eventually(that: "the daemon answers") { (try? daemon.task(id)) != nil }
+        #expect(try await daemon.dlctl("resume", "\(id)").succeeded)
+        let task = try await daemon.settled(id)
+        #expect(task.state == .completed)
+        #expect(task.path == (isAllowed ? daemon.path("f") : "\(place)/f"))
+        let path = try #require(task.path)
+        #expect(resource.difference(fromFileAt: path) == nil)
+        if isAllowed {
+            #expect(task.bytesFetched < resource.size + before.bytesDone / 2, "\(task.bytesFetched)")
+            #expect(daemon.partFiles.isEmpty)
+        } else {
+            #expect(
+                daemon.log.contains(
+                    "1 download begins again in the new directory, since downloads.roots does not have "
+                        + "\(daemon.downloads): the part files stay there"), "\(daemon.log)")
+        }
+    }
 }

@@ -95,54 +95,70 @@ extension TaskStore {
     private static let pathsTogether = 5_000
 
     /// Stores the paths that downloads have where directories of downloads are others than before. Those that have
-    /// completed stay where they are.
+    /// completed stay where they are, and so do those that have begun, where that is still allowed: their tasks name
+    /// the directory from now on.
     ///
     /// - Parameters:
     ///   - places: a text that is another one where a directory may have changed.
-    ///   - excluding: the running tasks, which keep their place.
+    ///   - running: the running tasks, which keep their place.
     ///   - directory: Returns the absolute directory of an owner's task that names `directory`; `nil` to keep the path.
+    /// - Returns: the numbers of part files that are left in directories that are no longer allowed, by directory.
     package func updatePaths(
-        for places: String, excluding: Set<TaskID>,
+        for places: String, running: Set<TaskID>,
         _ directory: @Sendable (_ directory: String?, _ owner: UInt32) -> String?
-    ) async throws(StoreError) {
+    ) async throws(StoreError) -> [String: Int] {
         let stored = try read { database in
             try database.firstRow("SELECT value FROM meta WHERE name = ?", [Self.placesName]) { try $0.text(0) }
         }
-        guard stored != places else { return }
+        guard stored != places else { return [:] }
         var last: Int64 = 0
+        var left: [String: Int] = [:]
         while true {
             let page = try read { [last] database in
                 try database.rows(
                     """
-                    SELECT id, owner, directory, path FROM task
+                    SELECT id, owner, directory, path, bytes_done FROM task
                     WHERE id > ? AND kind = 'download' AND state <> 'completed' AND path IS NOT NULL ORDER BY id LIMIT ?
                     """, [last, Self.pathsTogether]
                 ) { row in
                     (
                         id: try row.id(0), owner: try row.owner(1), directory: try row.textOrNil(2),
-                        path: try row.text(3)
+                        path: try row.text(3), hasBegun: try row.integer(4) > 0
                     )
                 }
             }
             guard let end = page.last else { break }
             last = end.id.rawValue
-            let moved: [(id: TaskID, from: String, to: String)] = page.compactMap { task in
-                guard !excluding.contains(task.id), let directory = directory(task.directory, task.owner) else {
-                    return nil
+            var moved: [(id: TaskID, from: String, directory: String?, to: String)] = []
+            for task in page {
+                guard let now = directory(task.directory, task.owner) else { continue }
+                let name = FileName.last(of: task.path)
+                let path = (now == "/" ? "" : now) + "/" + name
+                if path == task.path { continue }
+                let isRunning = running.contains(task.id)
+                if task.hasBegun || isRunning {
+                    let before = String(task.path.dropLast(name.count + 1))
+                    let isOwn = task.directory?.hasPrefix("~") ?? false
+                    if !isOwn, !before.isEmpty, directory(before, task.owner) == before {
+                        moved.append((task.id, task.path, before, task.path))
+                        continue
+                    }
+                    if isRunning { continue }
+                    left[before, default: 0] += 1
                 }
-                let path = (directory == "/" ? "" : directory) + "/" + FileName.last(of: task.path)
-                return path == task.path ? nil : (task.id, task.path, path)
+                moved.append((task.id, task.path, task.directory, path))
             }
             _ = try await inParts(moved, ()) { database, task, _ in
                 try database.run(
-                    "UPDATE task SET path = ? WHERE id = ? AND path = ? AND state <> 'completed'",
-                    [task.to, task.id.rawValue, task.from])
+                    "UPDATE task SET path = ?, directory = ? WHERE id = ? AND path = ? AND state <> 'completed'",
+                    [task.to, task.directory, task.id.rawValue, task.from])
                 return 0
             }
         }
         // Those of running tasks are looked at again the next time.
-        guard excluding.isEmpty else { return }
+        guard running.isEmpty else { return left }
         try await writes.perform { try $0.setMetaText(Self.placesName, to: places) }
+        return left
     }
 }
 

@@ -44,7 +44,7 @@ struct NetworkExemptionTests {
 
         var settings = fixture.settings
         settings.networkExemption = .none
-        try await fixture.queue.apply(settings, session: Self.session())
+        _ = try await fixture.queue.apply(settings, session: Self.session())
         let later = try await fixture.add(server.url("/f"), by: QueueFixture.administrator)
         #expect(try await fixture.status(later, once: [.completed, .failed]).error?.code == .addressNotAllowed)
         #expect(server.requests().count == 2)
@@ -67,7 +67,7 @@ struct NetworkExemptionTests {
 
         var settings = fixture.settings
         settings.networkExemption = .administrators { _ in false }
-        try await fixture.queue.apply(settings, session: Self.session())
+        _ = try await fixture.queue.apply(settings, session: Self.session())
         try await eventually(that: "the event arrives") { server.requests(for: "/h").count == 1 }
     }
 }

@@ -109,7 +109,7 @@ struct BandwidthControllerTests {
         settings.rates = TransferRates(download: 5_000, upload: 6_000)
         settings.activeTasks = 4
         settings.connectionsPerHost = 3
-        try await fixture.queue.apply(settings, session: SessionConfiguration())
+        _ = try await fixture.queue.apply(settings, session: SessionConfiguration())
         #expect(try await fixture.completed(waiting).state == .completed)
         // A running task continues on its original session.
         #expect(try await fixture.status(running).state == .active)

@@ -305,10 +305,10 @@ struct WebhookSenderTests {
         let fixture = try await fixture(webhook(server.url("/h")))
         var settings = fixture.settings
         settings.webhooks = []
-        try await fixture.queue.apply(settings, session: .init())
+        _ = try await fixture.queue.apply(settings, session: .init())
         #expect(await fixture.queue.webhookStatuses.isEmpty)
         try await cancelTask(fixture)
-        try await fixture.queue.apply(fixture.settings, session: .init())
+        _ = try await fixture.queue.apply(fixture.settings, session: .init())
         try await cancelTask(fixture)
         try await eventually(that: "the new one is accepted") { try await status(fixture.queue).delivered == 1 }
         #expect(try server.requests(for: "/h").map { try event($0).sequence } == [4])

@@ -267,15 +267,38 @@ struct TaskStoreUpdatesTests {
         }
         try await fixture.conclude(ids[3], .inState(.completed))
         func move(to root: String, running: Set<TaskID> = []) async throws -> [String?] {
-            try await fixture.store.updatePaths(for: root, excluding: running) { directory, owner in
-                if directory == "/abs" || owner != 1000 { return nil }
+            let left = try await fixture.store.updatePaths(for: root, running: running) { directory, owner in
+                if directory?.hasPrefix("/") == true || owner != 1000 { return nil }
                 return root + (directory.map { "/" + $0 } ?? "")
             }
+            #expect(left.isEmpty)
             return try ids.map { try fixture.store.record($0, owner: nil)?.path }
         }
         let moved = ["/new/a", "/new/sub/b", "/abs/c", "/old/d", "/old/e"]
         #expect(try await move(to: "/new", running: [ids[4]]) == moved)
         #expect(try await move(to: "/new") == moved.dropLast() + ["/new/e"])
         #expect(try await move(to: "/newer") == ["/newer/a", "/newer/sub/b", "/abs/c", "/old/d", "/newer/e"])
+    }
+
+    @Test(
+        "F85: a download that has begun or runs stays in its directory where that is allowed, and is counted otherwise")
+    func begun() async throws {
+        let fixture = try StoreFixture()
+        var ids: [TaskID] = []
+        for (name, place) in [("a", "/allowed"), ("b", "/refused"), ("c", "/refused"), ("d", "/allowed"), ("e", "/x")] {
+            var task = NewTask.sample("https://example.org/" + name)
+            task.path = place + "/" + name
+            ids.append(try #require(try await fixture.add(task).first))
+        }
+        for id in ids.prefix(3) { try await fixture.conclude(id, .inState(.paused)) }
+        let left = try await fixture.store.updatePaths(for: "new", running: [ids[3], ids[4]]) { directory, _ in
+            directory == nil ? "/new" : directory == "/allowed" ? directory : nil
+        }
+        #expect(left == ["/refused": 2])
+        let records = try ids.map { try fixture.store.record($0, owner: nil) }
+        #expect(records.map { $0?.path } == ["/allowed/a", "/new/b", "/new/c", "/allowed/d", "/x/e"])
+        #expect(
+            records.map { $0?.specification.directory } == ["/allowed", nil, nil, "/allowed", nil],
+            "the next run finds the part file")
     }
 }
