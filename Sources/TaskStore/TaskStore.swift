@@ -55,8 +55,9 @@ package final class TaskStore: Sendable {
         backups = BackupMaker(directory: directory)
         let schemaCopy = SchemaCopy(directory: directory)
         BackupMaker.removeDraft(in: directory)
-        notes = try RescuedStore.recover(in: directory)
         let file = StoreFile(directory: directory)
+        try file.checkLog()
+        notes = try RescuedStore.recover(in: directory)
         try file.prepare()
         do {
             pool = try DatabasePool(path: file.path, configuration: Self.configuration)

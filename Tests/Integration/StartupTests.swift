@@ -38,6 +38,33 @@ struct StartupTests {
         #expect(try await unit.stop() == [.exited(78)])
     }
 
+    @Test("a backup beside the log of another database is named to each client, and both are left as they were")
+    func foreignLog() async throws {
+        let daemon = try await DaemonProcess.started()
+        let path = daemon.stateDirectory + "/dld.db"
+        _ = try await daemon.add("--paused", "http://127.0.0.1:9/a")
+        let backup = daemon.directory.file("backup")
+        #expect(try await daemon.dlctl("backup", backup).succeeded)
+        _ = try await daemon.add("--paused", "http://127.0.0.1:9/b")
+        try await daemon.kill()
+        let log = try #require(FileManager.default.contents(atPath: path + "-wal"))
+        #expect(!log.isEmpty && unlink(path) == 0 && unlink(daemon.socket) == 0)
+        try FileManager.default.copyItem(atPath: backup, toPath: path)
+        let unit = try SocketUnit(daemon)
+        let refused = try await daemon.dlctl("list")
+        #expect(refused.status == .exited(69))
+        #expect(
+            refused.error.contains(
+                "\(path) is a copy, and \(path)-wal is the log of the database that was there before"),
+            "\(refused.error)")
+        #expect(FileManager.default.contents(atPath: path + "-wal") == log)
+        #expect(FileManager.default.contents(atPath: path) == FileManager.default.contents(atPath: backup))
+        #expect(unlink(path + "-wal") == 0 && unlink(path + "-shm") == 0)
+        try await eventually(that: "the daemon serves") { try await daemon.dlctl("list").succeeded }
+        #expect(try daemon.tasks().count == 1)
+        _ = try await unit.stop()
+    }
+
     @Test("F66: a database that is none is named to each client, and is left as it was")
     func database() async throws {
         let daemon = try DaemonProcess()

@@ -12,6 +12,17 @@ struct StoreFile {
         path = directory + "/dld.db"
     }
 
+    /// Refuses a backup that was put in the place of a database whose log is still there. SQLite would take the log for
+    /// the copy's own. A backup's header says that it has no log (SQLite's file format, section 1.3: the write and read
+    /// versions are 1), which a database of the daemon says only before it has ever had one.
+    func checkLog() throws(StoreError) {
+        guard let versions = try Self.beginning(of: path, count: 20)?[18..<20], versions.allSatisfy({ $0 == 1 }) else {
+            return
+        }
+        var status = stat()
+        if lstat(path + "-wal", &status) == 0, status.st_size > 0 { throw .foreignLog(path: path) }
+    }
+
     /// Creates the file if it does not exist; otherwise validates it without changing it.
     func prepare() throws(StoreError) {
         if try !make() { try validate() }

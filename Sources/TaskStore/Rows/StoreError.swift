@@ -16,6 +16,8 @@ package enum StoreError: Error, Sendable, Equatable {
     case newer(path: String, schema: String, version: String?)
     /// The file is not a database of dld; it was not modified.
     case notADatabase(path: String)
+    /// The file is a copy that was put beside the log of another database; neither was modified.
+    case foreignLog(path: String)
     /// The database is locked by another process.
     case busy
     /// The system failed to open, read or write the file.
@@ -53,6 +55,9 @@ extension StoreError: CustomStringConvertible {
                 + "that version or newer, or name another state directory"
         case .notADatabase(let path):
             "\(path) is not a database of dld; move it away or name another state directory"
+        case .foreignLog(let path):
+            "\(path) is a copy, and \(path)-wal is the log of the database that was there before, which would damage it; "
+                + "move \(path)-wal and \(path)-shm away and start again"
         case .busy:
             "another process has locked the database; stop it and try again"
         case .io(let message):
