@@ -86,6 +86,10 @@ struct ChangedPlaceTests {
             #expect(resource.difference(fromFileAt: "\(nginx.uploads)/in/\(name)") == nil)
         }
         #expect(exists("\(nginx.uploads)/queue/b c%.tar"))
+        let moved = try await daemon.upload("--paused", files[2], "http://127.0.0.1:9/none")
+        #expect(try await daemon.dlctl("set", "\(moved)", "--url", nginx.url("/dav/set/")).succeeded)
+        #expect(try await daemon.dlctl("resume", "\(moved)").succeeded)
+        #expect(try await daemon.settled(moved).state == .completed && exists("\(nginx.uploads)/set/ü.tar"))
         let refused = try await daemon.dlctl(["upload"] + files + [nginx.url("/dav/in")])
         #expect(refused.status == .exited(64) && refused.error.contains("ends in /"), "\(refused.error)")
     }

@@ -120,6 +120,10 @@ struct Admission {
         _ asked: TaskSpecification, after before: TaskSpecification, names: Bool, owner: UInt32
     ) throws(FieldError) -> NewTask {
         var specification = asked
+        // As for a new upload, a URL that ends in a slash gets the file's name.
+        if asked.url != before.url, let file = asked.file, !asked.isForm, UploadPlace(asked.url) == .directory {
+            specification.url = UploadPlace.url(of: file, beneath: asked.url)
+        }
         let address = try Self.validate(specification)
         try checkSecrets(asked, before, address, owner: owner)
         if asked.cookies != before.cookies, let cookies = asked.cookies { try check(cookies: cookies) }

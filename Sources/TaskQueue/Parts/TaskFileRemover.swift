@@ -68,7 +68,10 @@ struct TaskFileRemover {
             let name = FileName.last(of: path)
             guard path == directory.path(of: name),
                 try directory.removePublished(name, by: owner, size: record.bytesDone)
-            else { return KeptFile(path: path, code: .nameConflict, reason: "it is not the downloaded file") }
+            else {
+                return KeptFile(
+                    path: path, code: .nameConflict, reason: "it is not the downloaded file, or was changed since")
+            }
             touched.insert(place)
             return nil
         } catch {

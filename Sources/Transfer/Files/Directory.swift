@@ -171,11 +171,11 @@ public final class Directory: Sendable {
         return try removeIfPresent(name)
     }
 
-    /// Removes the finished file `name` if the download called `owner` published it with `size` bytes.
+    /// Removes the finished file `name` if the download called `owner` published it and it still has `size` bytes.
     ///
-    /// - Returns: `false` if the name is now taken by something else, which stays.
+    /// - Returns: `false` if the name is now taken by something else, or if the file has another size since. It stays.
     public func removePublished(_ name: String, by owner: String, size: Int64) throws(TransferError) -> Bool {
-        switch PartFile.isOwn(name, in: self, of: owner, size: size) {
+        switch holdsPublished(name, by: owner, size: size) {
         case nil: return true
         case false?: return false
         case true?:

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import TaskModel
 import TestSupport
@@ -33,6 +34,20 @@ struct FinishedFileTests {
         #expect(truncate(fixture.downloads + "/a", 3) == 0)
         let status = try await fixture.queue.status(of: id, for: QueueFixture.administrator)
         #expect(status?.fileState == .replaced)
+    }
+
+    @Test("a file that was changed since is not removed with its task")
+    func changed() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "content")]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        _ = try await fixture.completed(id)
+        let descriptor = open(fixture.downloads + "/a", O_WRONLY | O_APPEND)
+        #expect(write(descriptor, " and a note", 11) == 11 && close(descriptor) == 0)
+        let outcome = try await fixture.queue.remove([id], deletesFiles: true, by: QueueFixture.me)
+        guard case .keptFile(let kept)? = outcome.refused.first?.reason else { throw Unusable(reason: "\(outcome)") }
+        #expect(outcome.changed == 1 && kept.reason == "it is not the downloaded file, or was changed since")
+        #expect(try String(contentsOfFile: fixture.downloads + "/a", encoding: .utf8) == "content and a note")
     }
 
     @Test("a link in the place of its directory, or of the file, tells nothing of what it leads to")
