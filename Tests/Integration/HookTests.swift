@@ -126,6 +126,25 @@ struct HookTests {
         #expect(exists(place.file("dld/hooks/h.failed")))
     }
 
+    @Test("the time of --timeout ends the hook with 75, and the next run does what was left")
+    func timeout() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])
+        let daemon = try await DaemonProcess.started()
+        let first = try hook(
+            daemon, "--on", "completed", "--timeout", "3s", "--retries", "0",
+            command: "[ $DLD_ID = 1 ] || sleep 600; \(command)")
+        try await waitForCursor()
+        for _ in 1...2 { #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded) }
+        #expect(try await first.wait() == .exited(75))
+        #expect(first.standardError.contains("was ended with the time of --timeout; it runs again with the next run"))
+        #expect(first.standardError.contains("dlctl: the time of --timeout is over"), "\(first.standardError)")
+        #expect(lines().map { $0[1] } == ["1"])
+        let second = try hook(daemon, "--on", "completed", command: command)
+        try await eventually(that: "the second event is done") { lines().map { $0[1] } == ["1", "2"] }
+        second.kill(SIGTERM)
+        _ = try await second.wait()
+    }
+
     @Test("a hook that has done all is not told of lost events once the journal is shortened, killed or not")
     func shortenedJournal() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])

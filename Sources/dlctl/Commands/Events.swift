@@ -67,7 +67,7 @@ struct Events: DaemonCommand {
                 if let event = try follower.next(until: context.deadline) {
                     show(event, context)
                 } else if context.deadline.isOver {
-                    throw Failure(.timedOut, code: .timeout, "the time of --timeout is over")
+                    throw Failure.timeIsOver
                 }
                 continue
             }
@@ -97,8 +97,7 @@ struct Events: DaemonCommand {
         try cursor?.set(position: position, journal: journal, common: common)
         let runner = HookRunner(
             command, jobs: hook.jobs ?? 1, retries: hook.retries ?? 3, limit: hook.timeout?.milliseconds,
-            after: position,
-            cursor: cursor, connector: context.connector)
+            until: context.deadline, after: position, cursor: cursor, connector: context.connector)
         try runner.run(context.follower(after: position, journal: journal, since: nil, filter: filter))
     }
 

@@ -63,7 +63,8 @@ struct Failure: Error, Equatable {
         case .timedOut:
             self.init(
                 .timedOut, code: .timeout,
-                "\(error): it may be stopped, or very busy, and may yet carry the command out; `systemctl status dld` shows it (your own: with --user), and "
+                "\(error): it may be very busy, or stopped (after Ctrl-Z, `fg` in its terminal continues it), and may "
+                    + "yet carry the command out; `systemctl status dld` shows it (your own: with --user), and "
                     + "--timeout TIME waits longer")
         case .callTooLong: self.init(.usage, code: .tooLarge, "\(error); give fewer tasks in one command")
         case .malformedAnswer: self.init(.failed, code: .internal, "\(error)")
@@ -144,6 +145,7 @@ extension Failure {
 
     static let waitedTooLong = Failure(
         .timedOut, code: .timeout, "the timeout expired before all tasks ended; the tasks continue")
+    static let timeIsOver = Failure(.timedOut, code: .timeout, "the time of --timeout is over")
     static let daemonAway = Failure(
         .noDaemon, code: .connect, "the connection to the daemon was lost; waiting for the daemon to start again")
 }

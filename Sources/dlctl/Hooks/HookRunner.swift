@@ -15,6 +15,8 @@ final class HookRunner: Sendable {
         var free: [Int]
         /// The commands that run, by their events.
         var runs: [Int64: HookRun] = [:]
+        /// Whether no further command starts, since the time is over.
+        var isOver = false
         /// Whether the main thread waits for the end of a command.
         var isWaiting = false
     }
@@ -28,6 +30,7 @@ final class HookRunner: Sendable {
     private let threads: [DispatchQueue]
     private let retries: Int
     private let limit: Milliseconds?
+    private let deadline: Deadline
     private let ended = DispatchSemaphore(value: 0)
     private let state: Mutex<State>
     private var hasCursor: Bool { state.withLock { $0.cursor != nil } }
@@ -35,14 +38,16 @@ final class HookRunner: Sendable {
     /// - Parameters:
     ///   - command: the command, for `/bin/sh`.
     ///   - limit: the time in milliseconds after which a command is ended; `nil` for no limit.
+    ///   - deadline: the time at which a command is ended, and after which none begins.
     ///   - position: the event after which the events start.
     init(
-        _ command: String, jobs: Int, retries: Int, limit: Milliseconds? = nil, after position: Int64,
-        cursor: sending HookCursor?, connector: DaemonConnector
+        _ command: String, jobs: Int, retries: Int, limit: Milliseconds? = nil, until deadline: Deadline = .never,
+        after position: Int64, cursor: sending HookCursor?, connector: DaemonConnector
     ) {
         self.command = command
         self.retries = retries
         self.limit = limit
+        self.deadline = deadline
         self.connector = connector
         lock = cursor?.jobsLock
         threads = (0..<jobs).map { DispatchQueue(label: "dlctl-hook-\($0)") }
@@ -52,18 +57,24 @@ final class HookRunner: Sendable {
                 free: Array((0..<jobs).reversed())))
     }
 
-    /// Runs the command for each event of `follower`, until it fails.
+    /// Runs the command for each event of `follower`, until it fails or the time is over. Commands that run then are
+    /// ended.
     func run(_ follower: EventFollower) throws(Failure) {
         while true {
             waitUntil(\.hasRoom)
+            if deadline.isOver {
+                state.withLock { $0.isOver = true }
+                waitUntil(\.isIdle)
+                throw .timeIsOver
+            }
             let next: TaskEvent?
             do throws(ClientError) {
-                next = try follower.next(until: hasCursor ? .after(seconds: Self.idleTime) : .never)
+                next = try follower.next(until: min(deadline, hasCursor ? .after(seconds: Self.idleTime) : .never))
             } catch {
                 throw Failure(error)
             }
             guard let event = next else {
-                try advance(follower)
+                if !deadline.isOver { try advance(follower) }
                 continue
             }
             if event.type == .gap {
@@ -151,7 +162,9 @@ final class HookRunner: Sendable {
             } catch {
                 return .failure(error)
             }
-            guard let thread = state.free.last, let entry = state.queue.next() else { return .success(nil) }
+            guard !state.isOver, let thread = state.free.last, let entry = state.queue.next() else {
+                return .success(nil)
+            }
             state.free.removeLast()
             return .success((thread, entry))
         }
@@ -171,7 +184,7 @@ final class HookRunner: Sendable {
         var process = HookProcess(
             command: command, variables: HookInput.variables(event), input: Array((input + "\n").utf8))
         if let path, let lock { process.record = (path, event.sequence, lock) }
-        process.limit = limit.map { Double($0) / 1_000 }
+        process.limit = [limit.map { Double($0) / 1_000 }, deadline.secondsLeft].compactMap(\.self).min()
         process.started = {
             self.record(HookRun(process: $0, since: Clock.now(), event: event, command: self.command), of: event)
         }
@@ -211,6 +224,13 @@ final class HookRunner: Sendable {
 
     private func finish(_ entry: EventLanes.Entry, _ ending: HookProcess.Ending, _ input: String) throws(Failure) {
         let event = entry.event
+        if case .failure = ending, deadline.isOver {
+            let later = hasCursor ? "; it runs again with the next run" : ""
+            Output.note(
+                "dlctl: the command for event \(event.sequence) was ended with the time of --timeout\(later)")
+            _ = state.withLock { $0.queue.ended(event.sequence, isSuccess: false) }  // nothing else starts
+            return
+        }
         // The success, or that the command is given up, is recorded before a later event of the task may start.
         switch ending {
         case .success: try record(event, isWritten: true)

@@ -15,6 +15,7 @@ import Testing
         #expect(status(.connectionLost(path: "/x")) == .noDaemon)
         #expect(status(.notPermitted(path: "/x")) == .notPermitted)
         #expect(status(.timedOut) == .timedOut)
+        #expect("\(Failure(.timedOut))".contains("after Ctrl-Z, `fg` in its terminal continues it"))
         #expect(status(.unusablePath("")) == .usage)
         #expect(status(.rpc(.unknownTask(TaskID(1)))) == .failed)
         #expect(status(.rpc(.refused(.quota, "too many"))) == .failed)
