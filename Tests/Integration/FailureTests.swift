@@ -53,6 +53,27 @@ struct FailureTests {
         daemon.expectTidy()
     }
 
+    @Test("a task's own --max-attempts takes the place of the configured number, also within a run")
+    func ownAttempts() async throws {
+        let resource = Resource(size: 2 * mebibyte)
+        let server = try ScriptedServer([
+            "/f": [.serveThenCut(resource, after: mebibyte, headers: ["Accept-Ranges: none"])]
+        ])
+        let daemon = try await DaemonProcess.started()
+        let patient = try await daemon.add("--max-attempts", "5", "http://127.0.0.1:9/a")
+        #expect(try await daemon.settled(patient).attempts == 5)
+        let single = try await daemon.add("--max-attempts", "1", server.url("/f"))
+        let task = try await daemon.settled(single)
+        #expect((task.state, task.attempts) == (.failed, 1) && server.requests().count == 1)
+        #expect(try await daemon.dlctl("set", "\(patient)", "--max-attempts", "none").succeeded)
+        #expect(try await daemon.dlctl("retry", "\(patient)").succeeded)
+        try await eventually(that: "it failed again") { try daemon.task(patient).attempts == 5 + 3 }
+        for wrong in ["0", "1000001", "x", "-1"] {
+            let refused = try await daemon.dlctl("add", "--max-attempts=\(wrong)", server.url("/f"))
+            #expect(refused.status == .exited(64) && refused.error.contains("--max-attempts"), "\(refused.error)")
+        }
+    }
+
     @Test("a 404 fails at once, after one request")
     func notFound() async throws {
         let server = try ScriptedServer(["/gone": [.status(404, body: "not here")]])

@@ -166,6 +166,8 @@ class Wishes:
         if lot.random() < 0.1:
             task["stallTimeout"] = 90_000
         if lot.random() < 0.1:
+            task["maxAttempts"] = lot.choice([10, 100, 1_000_000])
+        if lot.random() < 0.1:
             task["nameFrom"] = lot.choice(["url", "final", "header"])
         is_http = task["url"].startswith("http")
         if is_http and lot.random() < 0.1:
@@ -244,7 +246,7 @@ WORDS = {
     "mirrors": "mirror", "connections": "connections", "limit": "limit", "headers": "header", "user": "user",
     "password": "password-file", "cookies": "cookies", "userAgent": "user-agent", "referer": "referer",
     "proxy": "proxy", "caCertificates": "cacert", "priority": "priority", "maxSize": "max-size",
-    "connectTimeout": "connect-timeout", "stallTimeout": "stall-timeout",
+    "connectTimeout": "connect-timeout", "stallTimeout": "stall-timeout", "maxAttempts": "max-attempts",
     "startAt": "start-at", "afterTask": "after-task", "onConflict": "on-conflict", "nameFrom": "name-from",
     "noMtime": "no-mtime", "insecure": "insecure",
     "shared": "shared", "batch": "batch", "key": "key", "paused": "paused", "metalink": "metalink",

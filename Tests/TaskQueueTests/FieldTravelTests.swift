@@ -83,6 +83,7 @@ struct FieldTravelTests {
             "limit": Sample(json: "2048", text: "2K", aria2: ["max-download-limit=2K"]),
             "connectTimeout": Sample(json: "10000", text: "10s"),
             "stallTimeout": Sample(json: "90000", text: "1.5m"),
+            "maxAttempts": Sample(json: "30", text: "30", goal: .queue),
             "startAt": Sample(json: "4102444800000", text: "2100-01-01T00:00Z", goal: .queue),
             "afterTask": Sample(json: "7", text: "7", goal: .queue),
             "batch": Sample(json: #""sample""#, goal: .queue),

@@ -76,6 +76,7 @@ enum SharedSchema: String, CaseIterable {
         "limit": "the maximum rate in bytes per second",
         "connectTimeout": "the time for connecting, in milliseconds; the configuration's by default",
         "stallTimeout": "the time without a byte after which an attempt ends, in milliseconds",
+        "maxAttempts": "the attempts without progress after which the task fails; the configuration's by default",
         "startAt": "the earliest start, in milliseconds since 1970",
         "startAtText": "how startAt was written, where it counts from now",
         "afterTask": "the id of a task that has to complete first",

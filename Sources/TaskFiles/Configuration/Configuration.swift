@@ -322,7 +322,7 @@ package struct Configuration: Sendable, Equatable {
         package static let kept = 0...1_000_000_000
         /// The maximum `age` in ``history`` and ``events``: a hundred years.
         package static let age: Milliseconds = 36_500 * 86_400_000
-        package static let attempts = 1...1_000_000
+        package static let attempts = TaskSpecification.Limit.attempts
         /// The maximum of every delay and time-out: seven days.
         package static let span = TaskSpecification.Limit.timeout
         /// The maximum number of bytes in a socket's path; `sun_path` has 108 including the terminating zero (unix(7)).

@@ -126,6 +126,7 @@ struct QueueEntryReader {
         case .flag(let path): values[keyPath: path] = value.flag() ?? false
         case .size(let path): values[keyPath: path] = value.size()
         case .rate(let path): values[keyPath: path] = value.rate()
+        case .count(let path, let range): values[keyPath: path] = value.integer(in: range)
         case .connections(let path): values[keyPath: path] = value.connectionCount()
         case .priority(let path): values[keyPath: path] = value.word() ?? .normal
         case .now(let path): if value.flag() ?? false { values[keyPath: path] = .now }

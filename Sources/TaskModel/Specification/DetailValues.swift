@@ -56,6 +56,8 @@ public struct DetailValues: Sendable, Equatable {
     public var connectTimeout: Milliseconds?
     /// The time without a byte after which an attempt ends, in milliseconds. By default the configuration's applies.
     public var stallTimeout: Milliseconds?
+    /// The number of attempts without progress after which the task fails. By default the configuration's applies.
+    public var maxAttempts: Int?
     /// The earliest start, in milliseconds since 1970. The task waits until then.
     public var startAt: Milliseconds?
     /// Queue file entry: the original text of ``startAt``, where it is relative to the time of reading (`22:00`,

@@ -246,6 +246,11 @@ extension FieldCheck {
         throw FieldError(field: field, message: "must be a time from 1ms to 7d")
     }
 
+    static let maxAttempts = FieldCheck { task, field throws(FieldError) in
+        guard let attempts = task.maxAttempts, !Limit.attempts.contains(attempts) else { return }
+        throw FieldError(field: field.name, message: "must be a whole number from 1 to \(Limit.attempts.upperBound)")
+    }
+
     static let startAt = FieldCheck { task, field throws(FieldError) in
         if let startAt = task.startAt, startAt < 0 || startAt >= 253_402_300_800_000 {
             throw FieldError(

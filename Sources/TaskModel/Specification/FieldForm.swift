@@ -52,6 +52,11 @@ struct FieldForm: Sendable {
             json: .integer)
     }
 
+    static func count(_ path: FieldPath<Int?>, in range: ClosedRange<Int>) -> Self {
+        Self(
+            syntax: .count(path, range), operations: FieldOperations(path, expected: "a whole number"), json: .integer)
+    }
+
     static func connections(_ path: FieldPath<ConnectionCount?>) -> Self {
         Self(
             syntax: .connections(path),

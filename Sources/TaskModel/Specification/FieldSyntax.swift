@@ -19,6 +19,7 @@ package enum FieldSyntax: Sendable {
     case flag(FieldPath<Bool>)
     case size(FieldPath<Int64?>)
     case rate(FieldPath<Int64?>)
+    case count(FieldPath<Int?>, ClosedRange<Int>)
     case connections(FieldPath<ConnectionCount?>)
     case priority(FieldPath<TaskPriority>)
     /// A flag that is short for the priority `now`.

@@ -269,6 +269,16 @@ extension TaskField {
             change: Option("The time without a byte; none returns to the configuration.", value: "time"),
             check: .stallTimeout),
         TaskField(
+            "maxAttempts", .count(\.details.maxAttempts, in: TaskSpecification.Limit.attempts), word: "max-attempts",
+            key: .ofAll,
+            option: Option(
+                """
+                The attempts in a row without progress after which the task fails: 1 to 1000000. Without it the \
+                configuration applies.
+                """, value: "n"),
+            change: Option("The attempts without progress; none returns to the configuration.", value: "n"),
+            check: .maxAttempts),
+        TaskField(
             "startAt", .time(\.details.startAt, text: \.details.startAtText), word: "start-at",
             filling: .together(.start), key: .ofAll,
             option: Option(

@@ -95,6 +95,8 @@ extension TaskSpecification {
         public static let nameLength = 255
         /// The longest time-out, in milliseconds.
         public static let timeout: Milliseconds = 7 * 86_400_000
+        /// The numbers of attempts without progress that a task may have.
+        package static let attempts = 1...1_000_000
         /// The maximum length of a start time.
         public static let startAtTextLength = 64
         /// The maximum length of a user name or password.

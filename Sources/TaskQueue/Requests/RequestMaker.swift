@@ -196,8 +196,9 @@ struct RequestMaker {
         }
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
         request.mirrors = specification.mirrors
-        request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - Self.lastAttempts)
-        request.confirmationDelay = settings.retry.baseDelay
+        let retry = settings.retry(of: specification)
+        request.leavesFailingSource = record.failures >= max(2, retry.attempts - Self.lastAttempts)
+        request.confirmationDelay = retry.baseDelay
         request.maximumRate = specification.limit
         request.checksDestinationFirst = [.io, .permissionDenied].contains(record.error?.code)
         var target = DownloadTarget(
@@ -209,7 +210,9 @@ struct RequestMaker {
         target.share = share
         target.isNew = !hasPast
         let progress = TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal)
-        return .download(manager.download(request, to: target, resumingWith: resumeData, progress: progress))
+        let made = manager.download(request, to: target, resumingWith: resumeData, progress: progress)
+        if specification.maxAttempts != nil { made.retry(with: InterruptionRetrier(policy: retry)) }
+        return .download(made)
     }
 
     private func pieces(of id: TaskID) throws(TransferError) -> PieceHashes? {

@@ -114,7 +114,7 @@ extension Scheduler {
         task.lifecycle.set(.init(keptBytes: progress.bytesDone, neverBegan: neverBegan))
         let report = ending.report(of: task, bytesDone: progress.bytesDone)
         let conclusion = RunOutcomePolicy(
-            record: record, policy: settings.retry, now: clock.now(),
+            record: record, policy: settings.retry(of: record.specification), now: clock.now(),
             hold: hold(after: report.error, of: task),
             isHostAtWork: task.work.responsibleHost(for: report.error) == .own && report.error != nil
                 && running.isAtWork(task.place.hostFingerprint, besides: task))

@@ -122,6 +122,13 @@ package struct QueueSettings: Sendable {
         sshKeys = TaskLogin.keys(beneath: AccountNames.home(of: daemonUser))
     }
 
+    /// Returns the policy for retries of a task, which may have its own number of attempts.
+    func retry(of specification: TaskSpecification) -> RetryPolicy {
+        var policy = retry
+        if let attempts = specification.maxAttempts { policy.attempts = attempts }
+        return policy
+    }
+
     /// Returns what happens where the name of a download's file is taken.
     func conflictPolicy(of task: TaskSpecification) -> ConflictPolicy {
         task.update ? .overwrite : task.onConflict ?? onConflict

@@ -168,6 +168,7 @@ enum FieldArgument {
         case .size(let path): values[keyPath: path] = ByteSize.parse(text)
         case .rate(let path): values[keyPath: path] = RateArgument(argument: text)?.bytesPerSecond
         case .span(let path): values[keyPath: path] = SpanArgument(argument: text)?.milliseconds
+        case .count(let path, _): values[keyPath: path] = Int(text)
         case .connections(let path): values[keyPath: path] = ConnectionCount(text)
         case .priority(let path): values[keyPath: path] = TaskPriority(rawValue: text) ?? .normal
         case .conflict(let path): values[keyPath: path] = ConflictPolicy(rawValue: text)
@@ -197,6 +198,7 @@ extension FieldSyntax {
         case .size: ByteSize.parse(text) != nil
         case .rate: RateArgument(argument: text) != nil
         case .span: SpanArgument(argument: text) != nil
+        case .count(_, let range): Int(text).map(range.contains) ?? false
         case .connections: ConnectionCount(text) != nil
         case .task: TaskIDs.id(text) != nil
         case .method: words?.contains(text.uppercased()) ?? false

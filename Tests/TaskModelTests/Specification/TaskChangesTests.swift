@@ -72,7 +72,7 @@ struct TaskChangesTests {
                 "cannot be changed after the task is added; only url, output, connections, limit, headers, priority, "
                     + "startAt, directory, user, password, checksum, mirrors, proxy, insecure, checksumURL, maxSize, onConflict, "
                     + "nameFrom, noMtime, cookies, netrc, userAgent, referer, caCertificates, connectTimeout, "
-                    + "stallTimeout, afterTask, batch can"
+                    + "stallTimeout, maxAttempts, afterTask, batch can"
             ),
             (#"{"header":["A: b"]}"#, "header", "is not a field that can be changed; did you mean headers?"),
             (#"{"zzzzzzzz":1}"#, "zzzzzzzz", "is not a field that can be changed"),

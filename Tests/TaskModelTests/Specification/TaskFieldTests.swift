@@ -9,7 +9,7 @@ struct TaskFieldTests {
         "url", "output", "connections", "limit", "headers", "priority", "startAt", "directory", "user", "password",
         "checksum", "mirrors", "proxy", "insecure", "checksumURL", "maxSize", "onConflict", "nameFrom", "noMtime",
         "cookies",
-        "netrc", "userAgent", "referer", "caCertificates", "connectTimeout", "stallTimeout", "afterTask",
+        "netrc", "userAgent", "referer", "caCertificates", "connectTimeout", "stallTimeout", "maxAttempts", "afterTask",
         "batch",
     ]
 

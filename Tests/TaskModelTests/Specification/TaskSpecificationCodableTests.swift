@@ -30,7 +30,7 @@ struct TaskSpecificationCodableTests {
         "contentType":"t/t","cookies":"c","descriptor":2,"directory":"d","file":"/f","fileField":"n",\
         "form":["a=b","c="],"headers":["A: b"],"insecure":true,"key":"k","kind":"upload",\
         "limit":1024,\
-        "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],\
+        "maxAttempts":30,"maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],\
         "nameFrom":"final","netrc":"n","noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
         "pieceHashes":{"algorithm":"md5","hashes":"AAECAwQFBgcICQoLDA0ODw==","length":262144},"priority":"high",\

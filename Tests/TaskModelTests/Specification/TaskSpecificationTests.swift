@@ -77,6 +77,7 @@ struct TaskSpecificationTests {
             ),
             ("connectTimeout", { $0.connectTimeout = 0 }), ("connectTimeout", { $0.connectTimeout = -1 }),
             ("stallTimeout", { $0.stallTimeout = 7 * 86_400_000 + 1 }), ("stallTimeout", { $0.stallTimeout = .max }),
+            ("maxAttempts", { $0.maxAttempts = 0 }), ("maxAttempts", { $0.maxAttempts = 1_000_001 }),
             ("size", { $0.size = -1 }), ("connections", { $0.connections = .exactly(0) }),
             ("connections", { $0.connections = .exactly(17) }),
             ("pieceHashes.length", { $0.pieceHashes = Self.pieces(1, length: 0) }),

@@ -39,6 +39,13 @@ struct FailureAdviceTests {
         #expect(advice.contains("dlctl set 42 \(option)") && advice.hasSuffix(": dlctl retry 42"), "\(advice)")
     }
 
+    @Test("where the server does not answer, the advice says how to try longer")
+    func patience() {
+        let advice =
+            "once the server answers: dlctl retry 42 (after dlctl set 42 --max-attempts 1000 it tries for days)"
+        for code in [ErrorCode.connect, .timeout] { #expect(FailureAdvice.text(for: code, task: "42") == advice) }
+    }
+
     @Test("the advice on several tasks names all of them for the retry")
     func several() {
         #expect(

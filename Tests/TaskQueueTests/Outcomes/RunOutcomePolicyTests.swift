@@ -1,4 +1,5 @@
 import Glibc
+import TaskFiles
 import TaskModel
 import TaskStore
 import TestSupport
@@ -252,6 +253,16 @@ struct RunOutcomePolicyTests {
         #expect(Self.conclude(error, record: Self.record(failures: 9))?.lifecycle.state == .failed)
         #expect(Self.conclude(error, record: Self.record(failures: 7), attempts: 3)?.lifecycle.state == .failed)
         #expect(Self.conclude(error, record: Self.record(failures: 0), attempts: 3)?.failures == 3)
+    }
+
+    @Test("a task's own number of attempts takes the place of the configured one")
+    func ownLimit() throws {
+        let settings = QueueSettings(Configuration(), downloadDirectory: "/d", daemonUser: 1)
+        var specification = TaskSpecification(url: "http://h/a")
+        #expect(settings.retry(of: specification).attempts == settings.retry.attempts)
+        specification.maxAttempts = 1_000
+        #expect(settings.retry(of: specification).attempts == 1_000)
+        #expect(settings.retry(of: specification).maximumDelay == settings.retry.maximumDelay)
     }
 
     /// - Returns: the number of attempts, and the milliseconds from the first attempt to the last.
