@@ -42,6 +42,10 @@ struct DownloadTests {
         struct Added: Decodable { let ids: [TaskID] }
         let added = try JSONDecoder().decode(Added.self, from: Data(json.output.utf8))
         #expect(added.ids.count == 2)
+        let literal = try await daemon.dlctl("add", "--paused", "http://me:secret@127.0.0.1:9/a[1-3].iso")
+        #expect(literal.error.contains("is taken as one URL; with --glob it stands for 3"), "\(literal.error)")
+        #expect(literal.lines.count == 1 && !literal.error.contains("secret"))
+        #expect(try await daemon.dlctl(["remove"] + literal.lines).succeeded)
         let waited = try await daemon.dlctl(["wait"] + lines.lines + added.ids.map(\.description))
         #expect(waited.status == .exited(0), "\(waited.error)")
         #expect(Resource(size: 1000, seed: 1).difference(fromFileAt: daemon.path("a")) == nil)

@@ -122,6 +122,7 @@ struct Add: DaemonCommand {
         } else {
             let tasks = try tasks(options)
             let urls = tasks.map(\.url)
+            if !glob { remarkGlobs(context) }
             client = try context.connect()
             isFollowing = transfer.wait && !transfer.needsStates
             if isFollowing { try context.follow(client) }
@@ -174,6 +175,17 @@ struct Add: DaemonCommand {
             tasks.append(task)
         }
         return tasks
+    }
+
+    /// Says which URLs would be several with `--glob`.
+    private func remarkGlobs(_ context: Context) {
+        for url in urls {
+            guard let count = try? URLGlob(parsing: url).expanded.count, count > 1,
+                let shown = try? TaskAddress(parsing: url).redacted
+            else { continue }
+            context.report(
+                warnings: ["\(shown) is taken as one URL; with --glob it stands for \(count)"], cookies: nil)
+        }
     }
 
     /// Checks the number of URLs that `--glob` leads to.

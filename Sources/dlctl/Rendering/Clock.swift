@@ -9,13 +9,15 @@ enum Clock {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Returns `22:00` for a moment within a day from now, otherwise `2026-03-01 22:00`, in local time; with seconds
-    /// unless the minute is whole.
+    /// Returns `22:00` for a moment within a day from now, `tomorrow 02:00` if its date is another one, and otherwise
+    /// `2026-03-01 22:00`, in local time; with seconds unless the minute is whole.
     static func brief(_ moment: Milliseconds, now: Milliseconds) -> String {
         // Round up to the whole second: when a second begins, a moment within it is still to come.
         var text = local(moment.addingClamped(999) / 1_000 * 1_000)[...]
         if text.hasSuffix(":00") { text = text.dropLast(3) }
-        return String((now..<now + 86_400_000).contains(moment) ? text.drop { $0 != " " }.dropFirst() : text)
+        guard (now..<now + 86_400_000).contains(moment) else { return String(text) }
+        let time = text.drop { $0 != " " }.dropFirst()
+        return (text.hasPrefix(local(now).prefix { $0 != " " }) ? "" : "tomorrow ") + time
     }
 
     /// Returns local time as `2026-03-01 14:05:09`.

@@ -160,6 +160,15 @@ import Testing
         #expect(Clock.brief(60_000, now: 0).utf8.count == 5 && Clock.brief(63_000, now: 0).hasSuffix(":03"))
     }
 
+    @Test("a time of the next day says so")
+    func tomorrow() {
+        for hour: Milliseconds in 0..<24 {
+            let (now, later) = (hour * 3_600_000, (hour + 2) * 3_600_000)
+            let isTomorrow = Clock.local(now).prefix(10) != Clock.local(later).prefix(10)
+            #expect(Clock.brief(later, now: now).hasPrefix("tomorrow ") == isTomorrow)
+        }
+    }
+
     @Test("the last line of a failed task is not cut off")
     func failed() {
         let error = TaskFailure(code: .http(404), message: String(repeating: "long ", count: 40), httpStatus: 404)
