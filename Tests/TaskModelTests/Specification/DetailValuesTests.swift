@@ -4,7 +4,7 @@ import Testing
 @testable import TaskModel
 
 @Suite("The box of rarely used values")
-struct DetailsTests {
+struct DetailValuesTests {
     /// A task with a value in every field of its JSON.
     private static func full() throws -> TaskSpecification {
         try JSONDecoder().decode(TaskSpecification.self, from: Data(TaskSpecificationCodableTests.full.utf8))
