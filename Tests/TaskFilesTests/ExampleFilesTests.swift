@@ -47,18 +47,19 @@ struct ExampleFilesTests {
             else { return String(line) }
             return "  " + line.dropFirst(4)
         }
+        typealias Keys = ConfigurationKeys
         let sections = [
-            ("downloads", ConfigurationKeys.downloads), ("uploads", ConfigurationKeys.uploads),
-            ("limits", ConfigurationKeys.limits), ("retry", ConfigurationKeys.retry),
-            ("timeouts", ConfigurationKeys.timeouts), ("disk", ConfigurationKeys.disk),
-            ("tls", ConfigurationKeys.tls), ("network", ConfigurationKeys.network), ("hosts", ConfigurationKeys.host),
-            ("schedule", ConfigurationKeys.window), ("queues", KeyTable([])), ("watch", ConfigurationKeys.watch),
-            ("history", ConfigurationKeys.kept), ("events", ConfigurationKeys.kept),
-            ("notify", ConfigurationKeys.webhook),
-            ("control", ConfigurationKeys.control), ("metrics", ConfigurationKeys.metrics),
-            ("log", ConfigurationKeys.log),
+            ("downloads", KeyTable(Keys.Downloads.self)), ("uploads", KeyTable(Keys.Uploads.self)),
+            ("limits", KeyTable(Keys.Limits.self)), ("retry", KeyTable(Keys.Retry.self)),
+            ("timeouts", KeyTable(Keys.Timeouts.self)), ("disk", KeyTable(Keys.Disk.self)),
+            ("tls", KeyTable(Keys.TLS.self)), ("network", KeyTable(Keys.Network.self)),
+            ("hosts", KeyTable(Keys.Host.self)), ("schedule", KeyTable(Keys.Window.self)), ("queues", KeyTable([])),
+            ("watch", KeyTable(Keys.Watch.self)), ("history", KeyTable(Keys.Kept.self)),
+            ("events", KeyTable(Keys.Kept.self)), ("notify", KeyTable(Keys.Webhook.self)),
+            ("control", KeyTable(Keys.Control.self)), ("metrics", KeyTable(Keys.Metrics.self)),
+            ("log", KeyTable(Keys.Log.self)),
         ]
-        #expect(sections.map(\.0) == ConfigurationKeys.top.known)
+        #expect(sections.map(\.0) == Keys.Top.allCases.map(\.rawValue))
         for (name, keys) in sections {
             let start = try #require(lines.firstIndex(of: name + ":"), "\(name)")
             let section = lines[(start + 1)...].prefix { $0.isEmpty || $0.hasPrefix(" ") }

@@ -15,31 +15,36 @@ extension Configuration {
             }
             var host = Host()
             host.access.scheme = pattern.scheme
-            let values = value.mapping(ConfigurationKeys.host)
-            for value in values?.values ?? [] {
-                switch value.name {
-                case "connections": host.connections = value.integer(in: Bound.connectionsPerHost)
-                case "download-rate": host.downloadRate = value.rate()
-                case "upload-rate": host.uploadRate = value.rate()
-                case "requests-per-second": host.requestsPerSecond = value.number(in: Bound.requestsPerSecond)
-                case "credential": host.access.credential = credential(value, of: pattern)
-                case "headers": host.access.headers = Self.headers(value, baseDirectory, files)
-                case "owners": host.access.owners = owners(value, of: pattern)
-                case "timeouts":
-                    let times = value.mapping(ConfigurationKeys.timeouts, "a mapping such as {connect: 10s, stall: 2m}")
-                    for time in times?.values ?? [] {
-                        let path = time.name == "connect" ? \Host.connectTimeout : \Host.stallTimeout
-                        host[keyPath: path] = time.span(atMost: Bound.span, "7d")
+            typealias Key = ConfigurationKeys.Host
+            let values = value.mapping(KeyTable(Key.self))
+            for (key, value) in values?.entries(Key.self) ?? [] {
+                switch key {
+                case .connections: host.connections = value.integer(in: Bound.connectionsPerHost)
+                case .downloadRate: host.downloadRate = value.rate()
+                case .uploadRate: host.uploadRate = value.rate()
+                case .requestsPerSecond: host.requestsPerSecond = value.number(in: Bound.requestsPerSecond)
+                case .credential: host.access.credential = credential(value, of: pattern)
+                case .headers: host.access.headers = Self.headers(value, baseDirectory, files)
+                case .owners: host.access.owners = owners(value, of: pattern)
+                case .timeouts:
+                    for (key, time) in value.entries(
+                        ConfigurationKeys.Timeouts.self, "a mapping such as {connect: 10s, stall: 2m}")
+                    {
+                        let span = time.span(atMost: Bound.span, "7d")
+                        switch key {
+                        case .connect: host.connectTimeout = span
+                        case .stall: host.stallTimeout = span
+                        }
                     }
-                case "proxy": host.proxy = value.proxy(mayBeNone: true)
-                case "trust": host.trust = trust(value, of: pattern, files)
-                default: host.httpVersion = value.word()
+                case .proxy: host.proxy = value.proxy(mayBeNone: true)
+                case .trust: host.trust = trust(value, of: pattern, files)
+                case .httpVersion: host.httpVersion = value.word()
                 }
             }
-            if let owners = values?["owners"], values?["credential"] == nil, values?["headers"] == nil {
+            if let owners = values?[Key.owners], values?[Key.credential] == nil, values?[Key.headers] == nil {
                 owners.report("has no effect without \"credential\" or \"headers\"")
             }
-            if host.access.credential != nil, let headers = values?["headers"],
+            if host.access.credential != nil, let headers = values?[Key.headers],
                 host.access.headers.contains(where: { $0.lowercased().hasPrefix("authorization:") })
             {
                 headers.report("must not contain Authorization beside \"credential\"")
@@ -109,10 +114,10 @@ extension Configuration {
         guard value.shape == .mapping else {
             return value.parse(expected) { $0 == "default" ? trust : nil }
         }
-        guard let values = value.mapping(ConfigurationKeys.trust, expected) else { return nil }
-        for value in values.values {
-            switch value.name {
-            case "ca-file":
+        guard let values = value.mapping(KeyTable(ConfigurationKeys.Trust.self), expected) else { return nil }
+        for (key, value) in values.entries(ConfigurationKeys.Trust.self) {
+            switch key {
+            case .caFile:
                 record(value, "ca-file", of: pattern)
                 guard let path = path(of: value, for: .certificates) else { continue }
                 switch files.text(path, limit: SecretText.Limit.certificates) {
@@ -120,7 +125,7 @@ extension Configuration {
                 case .success: value.report("names a file without a certificate in PEM")
                 case .failure(let error): value.reportBare("\"ca-file\": \(error.reason)")
                 }
-            default:
+            case .pin:
                 let pins = value.shape == .list ? value.list("a list of pins") ?? [] : [value]
                 if pins.isEmpty || pins.count > Bound.pins { value.report("must be 1 to \(Bound.pins) pins") }
                 for pin in pins {

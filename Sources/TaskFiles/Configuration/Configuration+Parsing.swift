@@ -18,56 +18,51 @@ extension Configuration {
         self.init()
         let source = YAMLSource(text, file: file)
         guard let root = try source.compose() else { return }
-        if let sections = root.mapping(
-            ConfigurationKeys.top, "a mapping of sections, such as downloads and limits")
+        let files = NamedFiles(readFile)
+        let directory = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? ""
+        for (key, section) in root.entries(
+            ConfigurationKeys.Top.self, "a mapping of sections, such as downloads and limits")
         {
-            let files = NamedFiles(readFile)
-            let directory = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? ""
-            for section in sections.values {
-                switch section.name {
-                case "watch": readWatches(section, baseDirectory: directory.isEmpty ? "/" : directory, files)
-                case "notify": readWebhooks(section, baseDirectory: directory, files)
-                case "hosts": readHosts(section, baseDirectory: directory, files)
-                default: read(section)
-                }
+            switch key {
+            case .downloads: readDownloads(section)
+            case .uploads: readUploads(section)
+            case .limits: readLimits(section)
+            case .retry: readRetry(section)
+            case .timeouts: readTimeouts(section)
+            case .disk: readDisk(section)
+            case .tls: readTLS(section)
+            case .network: readNetwork(section)
+            case .hosts: readHosts(section, baseDirectory: directory, files)
+            case .schedule: readSchedule(section)
+            case .queues: readQueues(section)
+            case .watch: readWatches(section, baseDirectory: directory.isEmpty ? "/" : directory, files)
+            case .history: read(section, age: \.history.age, count: \.history.count)
+            case .events: read(section, age: \.events.age, count: \.events.count)
+            case .notify: readWebhooks(section, baseDirectory: directory, files)
+            case .control: readControl(section)
+            case .metrics: readMetrics(section)
+            case .log: readLog(section)
             }
         }
         try source.throwFaults()
     }
 
-    private mutating func read(_ section: YAMLValue) {
-        switch section.name {
-        case "downloads": each(section, ConfigurationKeys.downloads) { $0.readDownloads($1) }
-        case "uploads":
-            each(section, ConfigurationKeys.uploads) { $0.uploads.roots = $0.paths(of: $1, for: .uploadRoot) ?? [] }
-        case "limits": each(section, ConfigurationKeys.limits) { $0.readLimits($1) }
-        case "retry": readRetry(section)
-        case "timeouts": each(section, ConfigurationKeys.timeouts) { $0.readTimeouts($1) }
-        case "disk": each(section, ConfigurationKeys.disk) { $0.readDisk($1) }
-        case "tls": each(section, ConfigurationKeys.tls) { $0.tls.caFile = $0.path(of: $1, for: .certificates) }
-        case "network": each(section, ConfigurationKeys.network) { $0.readNetwork($1) }
-        case "schedule": readSchedule(section)
-        case "queues": readQueues(section)
-        case "history": each(section, ConfigurationKeys.kept) { $0.readHistory($1) }
-        case "events": each(section, ConfigurationKeys.kept) { $0.readEvents($1) }
-        case "control": each(section, ConfigurationKeys.control) { $0.readControl($1) }
-        case "metrics": each(section, ConfigurationKeys.metrics) { $0.readMetrics($1) }
-        default: each(section, ConfigurationKeys.log) { $0.log.level = $1.word() ?? .info }
+    private mutating func readDownloads(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Downloads.self) {
+            switch key {
+            case .directory: downloads.directory = path(of: value, for: .downloadDirectory)
+            case .roots: downloads.roots = paths(of: value, for: .downloadRoot)
+            case .layout: downloads.layout = value.word()
+            case .onConflict: downloads.onConflict = value.word() ?? .rename
+            }
         }
     }
 
-    private mutating func each(
-        _ section: YAMLValue, _ keys: KeyTable, _ take: (inout Configuration, YAMLValue) -> Void
-    ) {
-        for value in section.mapping(keys)?.values ?? [] { take(&self, value) }
-    }
-
-    private mutating func readDownloads(_ value: YAMLValue) {
-        switch value.name {
-        case "directory": downloads.directory = path(of: value, for: .downloadDirectory)
-        case "roots": downloads.roots = paths(of: value, for: .downloadRoot)
-        case "layout": downloads.layout = value.word()
-        default: downloads.onConflict = value.word() ?? .rename
+    private mutating func readUploads(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Uploads.self) {
+            switch key {
+            case .roots: uploads.roots = paths(of: value, for: .uploadRoot) ?? []
+            }
         }
     }
 
@@ -82,47 +77,73 @@ extension Configuration {
         value.list("a list of absolute paths, such as [/srv/files]")?.compactMap { path(of: $0, for: use) }
     }
 
-    private mutating func readLimits(_ value: YAMLValue) {
-        switch value.name {
-        case "active-tasks": set(\.limits.activeTasks, value.integer(in: Bound.activeTasks))
-        case "connections-per-task": set(\.limits.connectionsPerTask, value.connectionCount())
-        case "connections-per-host": set(\.limits.connectionsPerHost, value.integer(in: Bound.connectionsPerHost))
-        case "download-rate": limits.downloadRate = value.rate()
-        case "upload-rate": limits.uploadRate = value.rate()
-        case "tasks-per-batch": limits.tasksPerBatch = value.integer(in: Bound.tasksPerOwner)
-        case "active-tasks-per-owner": limits.activeTasksPerOwner = value.integer(in: Bound.activeTasks)
-        case "bytes-per-owner": limits.bytesPerOwner = value.size(from: 1)
-        case "records-per-owner": set(\.limits.recordsPerOwner, value.size(from: 1))
-        default: set(\.limits.tasksPerOwner, value.integer(in: Bound.tasksPerOwner))
+    private mutating func readLimits(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Limits.self) {
+            switch key {
+            case .activeTasks: set(\.limits.activeTasks, value.integer(in: Bound.activeTasks))
+            case .connectionsPerTask: set(\.limits.connectionsPerTask, value.connectionCount())
+            case .connectionsPerHost: set(\.limits.connectionsPerHost, value.integer(in: Bound.connectionsPerHost))
+            case .downloadRate: limits.downloadRate = value.rate()
+            case .uploadRate: limits.uploadRate = value.rate()
+            case .tasksPerOwner: set(\.limits.tasksPerOwner, value.integer(in: Bound.tasksPerOwner))
+            case .tasksPerBatch: limits.tasksPerBatch = value.integer(in: Bound.tasksPerOwner)
+            case .activeTasksPerOwner: limits.activeTasksPerOwner = value.integer(in: Bound.activeTasks)
+            case .bytesPerOwner: limits.bytesPerOwner = value.size(from: 1)
+            case .recordsPerOwner: set(\.limits.recordsPerOwner, value.size(from: 1))
+            }
         }
     }
 
     private mutating func readRetry(_ section: YAMLValue) {
-        guard let values = section.mapping(ConfigurationKeys.retry) else { return }
-        set(\.retry.attempts, values["attempts"]?.integer(in: Bound.attempts))
-        set(\.retry.baseDelay, values["base-delay"]?.delay())
-        set(\.retry.maxDelay, values["max-delay"]?.delay())
+        guard let values = section.mapping(KeyTable(ConfigurationKeys.Retry.self)) else { return }
+        for (key, value) in values.entries(ConfigurationKeys.Retry.self) {
+            switch key {
+            case .attempts: set(\.retry.attempts, value.integer(in: Bound.attempts))
+            case .baseDelay: set(\.retry.baseDelay, value.delay())
+            case .maxDelay: set(\.retry.maxDelay, value.delay())
+            }
+        }
         if retry.baseDelay > retry.maxDelay {
-            values["max-delay"]?.report("must not be shorter than \"base-delay\"")
-            values["base-delay"]?.report("must not be longer than \"max-delay\"")
+            values[ConfigurationKeys.Retry.maxDelay]?.report("must not be shorter than \"base-delay\"")
+            values[ConfigurationKeys.Retry.baseDelay]?.report("must not be longer than \"max-delay\"")
         }
     }
 
-    private mutating func readTimeouts(_ value: YAMLValue) {
-        switch value.name {
-        case "connect": set(\.timeouts.connect, value.delay())
-        default: set(\.timeouts.stall, value.delay())
+    private mutating func readTimeouts(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Timeouts.self) {
+            switch key {
+            case .connect: set(\.timeouts.connect, value.delay())
+            case .stall: set(\.timeouts.stall, value.delay())
+            }
         }
     }
 
-    private mutating func readDisk(_ value: YAMLValue) {
-        switch value.name {
-        case "min-free": set(\.disk.minFree, value.size())
-        default: disk.maxSize = value.size(from: 1)
+    private mutating func readDisk(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Disk.self) {
+            switch key {
+            case .minFree: set(\.disk.minFree, value.size())
+            case .maxSize: disk.maxSize = value.size(from: 1)
+            }
         }
     }
 
-    private mutating func readMetrics(_ value: YAMLValue) {
+    private mutating func readTLS(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.TLS.self) {
+            switch key {
+            case .caFile: tls.caFile = path(of: value, for: .certificates)
+            }
+        }
+    }
+
+    private mutating func readMetrics(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Metrics.self) {
+            switch key {
+            case .textfile: readTextfile(value)
+            }
+        }
+    }
+
+    private mutating func readTextfile(_ value: YAMLValue) {
         guard let path = value.absolutePath() else { return }
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), !path.hasSuffix("/") else {
             return value.report("names a directory; name a file in it, such as \(path)dld.prom")
@@ -133,24 +154,28 @@ extension Configuration {
         places.append(Place(path: directory, use: .metrics, file: place.file, position: place.position))
     }
 
-    private mutating func readNetwork(_ value: YAMLValue) {
-        switch value.name {
-        case "proxy": network.proxy = value.proxy()
-        case "exempt": set(\.network.exempt, value.word())
-        case "no-proxy":
-            let values = value.shape == .list ? value.list("a list of servers") ?? [] : [value]
-            guard values.count <= Bound.proxyExemptions else {
-                return value.report("contains more than \(Bound.proxyExemptions) servers")
+    private mutating func readNetwork(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Network.self) {
+            switch key {
+            case .proxy: network.proxy = value.proxy()
+            case .exempt: set(\.network.exempt, value.word())
+            case .noProxy:
+                let values = value.shape == .list ? value.list("a list of servers") ?? [] : [value]
+                guard values.count <= Bound.proxyExemptions else {
+                    value.report("contains more than \(Bound.proxyExemptions) servers")
+                    continue
+                }
+                network.proxyExemptions = values.compactMap {
+                    $0.parse(ProxyExemption.expectation, ProxyExemption.init(parsing:))
+                }
+            case .deny:
+                guard let values = value.list("a list of \(NetworkRange.expectation)") else { continue }
+                guard values.count <= Bound.networks else {
+                    value.report("contains more than \(Bound.networks) networks")
+                    continue
+                }
+                network.deny = values.compactMap { $0.network() }
             }
-            network.proxyExemptions = values.compactMap {
-                $0.parse(ProxyExemption.expectation, ProxyExemption.init(parsing:))
-            }
-        default:
-            guard let values = value.list("a list of \(NetworkRange.expectation)") else { return }
-            guard values.count <= Bound.networks else {
-                return value.report("contains more than \(Bound.networks) networks")
-            }
-            network.deny = values.compactMap { $0.network() }
         }
     }
 
@@ -164,26 +189,27 @@ extension Configuration {
     }
 
     private static func window(_ value: YAMLValue) -> ScheduleWindow? {
-        guard let values = value.mapping(ConfigurationKeys.window, "a window with days, from, to and limits")
+        typealias Key = ConfigurationKeys.Window
+        guard let values = value.mapping(KeyTable(Key.self), "a window with days, from, to and limits")
         else { return nil }
         var window = ScheduleWindow()
-        for value in values.values {
-            switch value.name {
-            case "days": window.days = value.weekdays() ?? window.days
-            case "from": window.from = value.timeOfDay() ?? window.from
-            case "to": window.to = value.timeOfDay() ?? window.to
-            case "download-rate": window.downloadRate = value.rate()
-            case "upload-rate": window.uploadRate = value.rate()
-            default: window.pauses = value.flag() ?? false
+        for (key, value) in values.entries(Key.self) {
+            switch key {
+            case .days: window.days = value.weekdays() ?? window.days
+            case .from: window.from = value.timeOfDay() ?? window.from
+            case .to: window.to = value.timeOfDay() ?? window.to
+            case .downloadRate: window.downloadRate = value.rate()
+            case .uploadRate: window.uploadRate = value.rate()
+            case .pause: window.pauses = value.flag() ?? false
             }
         }
         if window.from == ScheduleWindow.minutesOfDay {
-            values["from"]?.report("must be 23:59 or earlier")
+            values[Key.from]?.report("must be 23:59 or earlier")
         }
-        if values["from"] != nil, values["to"] != nil, window.from == window.to {
-            values["to"]?.report("must differ from \"from\"; omit both for the whole day")
+        if values[Key.from] != nil, values[Key.to] != nil, window.from == window.to {
+            values[Key.to]?.report("must differ from \"from\"; omit both for the whole day")
         }
-        if values.isWhole, !["download-rate", "upload-rate", "pause"].contains(where: { values[$0] != nil }) {
+        if values.isWhole, ![Key.downloadRate, .uploadRate, .pause].contains(where: { values[$0] != nil }) {
             value.reportBare("this window sets none of download-rate, upload-rate and pause; set at least one")
         }
         return window
@@ -199,27 +225,29 @@ extension Configuration {
                 if let path = value.absolutePath() { queues.append(QueuePattern(path: path)) }
                 continue
             }
-            guard let parts = value.mapping(ConfigurationKeys.queue) else { continue }
-            guard let files = parts["files"] else {
-                value.reportEntry("has no `files`")
-                continue
+            guard let parts = value.mapping(KeyTable(ConfigurationKeys.Queue.self)) else { continue }
+            var pattern = QueuePattern(path: "")
+            for (key, value) in parts.entries(ConfigurationKeys.Queue.self) {
+                switch key {
+                case .files: pattern.path = value.absolutePath() ?? ""
+                case .prune: pattern.prune = value.flag() ?? false
+                }
             }
-            guard let path = files.absolutePath() else { continue }
-            queues.append(QueuePattern(path: path, prune: parts["prune"]?.flag() ?? false))
+            if parts[ConfigurationKeys.Queue.files] == nil { value.reportEntry("has no `files`") }
+            if !pattern.path.isEmpty { queues.append(pattern) }
         }
     }
 
-    private mutating func readHistory(_ value: YAMLValue) {
-        switch value.name {
-        case "age": set(\.history.age, value.age())
-        default: set(\.history.count, value.integer(in: Bound.kept))
-        }
-    }
-
-    private mutating func readEvents(_ value: YAMLValue) {
-        switch value.name {
-        case "age": set(\.events.age, value.age())
-        default: set(\.events.count, value.integer(in: Bound.kept))
+    /// Reads what is kept of the history or of the events.
+    private mutating func read(
+        _ section: YAMLValue, age: WritableKeyPath<Configuration, Milliseconds>,
+        count: WritableKeyPath<Configuration, Int>
+    ) {
+        for (key, value) in section.entries(ConfigurationKeys.Kept.self) {
+            switch key {
+            case .age: set(age, value.age())
+            case .count: set(count, value.integer(in: Bound.kept))
+            }
         }
     }
 
@@ -230,8 +258,10 @@ extension Configuration {
             return
         }
         for value in values {
-            guard let parts = value.mapping(ConfigurationKeys.watch, "a mapping with a directory") else { continue }
-            guard let place = parts["directory"] else {
+            guard let parts = value.mapping(KeyTable(ConfigurationKeys.Watch.self), "a mapping with a directory") else {
+                continue
+            }
+            guard let place = parts[ConfigurationKeys.Watch.directory] else {
                 value.reportEntry("has no \"directory\"")
                 continue
             }
@@ -241,7 +271,7 @@ extension Configuration {
                 place.report("is already watched")
                 continue
             }
-            let defaults = parts["defaults"]?.mapping(QueueKeys.defaults)
+            let defaults = parts[ConfigurationKeys.Watch.defaults]?.mapping(QueueKeys.defaults)
             watch.append(
                 Watch(
                     directory: directory,
@@ -250,20 +280,30 @@ extension Configuration {
         }
     }
 
-    private mutating func readControl(_ value: YAMLValue) {
-        switch value.name {
-        case "socket":
-            control.socket = value.absolutePath()
-            if let path = control.socket, path.utf8.count > Bound.socketPath {
-                value.report("is longer than \(Bound.socketPath) bytes, the maximum for a socket's path")
+    private mutating func readControl(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Control.self) {
+            switch key {
+            case .socket:
+                control.socket = value.absolutePath()
+                if let path = control.socket, path.utf8.count > Bound.socketPath {
+                    value.report("is longer than \(Bound.socketPath) bytes, the maximum for a socket's path")
+                }
+            case .mode: control.mode = value.mode()
+            case .group:
+                control.group = value.group()
+                positions.record("control.group", value)
+            case .adminGroup:
+                control.adminGroup = value.group()
+                positions.record("control.admin-group", value)
             }
-        case "mode": control.mode = value.mode()
-        case "group":
-            control.group = value.group()
-            positions.record("control.group", value)
-        default:
-            control.adminGroup = value.group()
-            positions.record("control.admin-group", value)
+        }
+    }
+
+    private mutating func readLog(_ section: YAMLValue) {
+        for (key, value) in section.entries(ConfigurationKeys.Log.self) {
+            switch key {
+            case .level: log.level = value.word() ?? .info
+            }
         }
     }
 

@@ -44,31 +44,32 @@ extension Configuration {
     }
 
     private static func webhook(_ value: YAMLValue, baseDirectory: String, _ files: NamedFiles) -> Webhook? {
-        guard let values = value.mapping(ConfigurationKeys.webhook, "a mapping with a url") else { return nil }
-        guard let url = values["url"] else {
+        typealias Key = ConfigurationKeys.Webhook
+        guard let values = value.mapping(KeyTable(Key.self), "a mapping with a url") else { return nil }
+        guard let url = values[Key.url] else {
             value.reportEntry("has no \"url\"")
             return nil
         }
         guard let text = url.text("a URL such as https://hooks.example.org/dld") else { return nil }
         var webhook = Webhook(url: text)
-        for value in values.values {
-            switch value.name {
-            case "url": check(webhook, at: value)
-            case "on": webhook.types = types(value)
-            case "batch":
+        for (key, value) in values.entries(Key.self) {
+            switch key {
+            case .url: check(webhook, at: value)
+            case .on: webhook.types = types(value)
+            case .batch:
                 webhook.batch = value.text("the name of a batch")
                 if webhook.batch?.isEmpty == true {
                     value.report("is empty; give the name of a batch or remove the key")
                 }
                 refuseControls(webhook.batch, at: value)
-            case "headers":
+            case .headers:
                 let lines = value.shape == .list ? value.list("a list of header lines") ?? [] : [value]
                 webhook.headers = lines.flatMap { line in
                     secret(line, "a header line such as \"Authorization: Bearer …\"", baseDirectory, files)?
                         .lines ?? []
                 }
                 check(webhook, at: value)
-            default:
+            case .secret:
                 webhook.secret = secret(value, "the key of the signature", baseDirectory, files)?.password
                 if webhook.secret?.isEmpty == true { value.report("is empty") }
                 refuseControls(webhook.secret, at: value)

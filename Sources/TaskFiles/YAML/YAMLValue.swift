@@ -221,6 +221,15 @@ struct YAMLValue {
     }
 }
 
+extension YAMLValue {
+    /// Returns the keys and values of a mapping whose keys an enumeration lists; none where the value is no mapping.
+    func entries<Key: CaseIterable & RawRepresentable<String>>(
+        _ keys: Key.Type, _ expected: String = "a mapping of keys to values"
+    ) -> [(key: Key, value: YAMLValue)] {
+        mapping(KeyTable(keys), expected)?.entries(keys) ?? []
+    }
+}
+
 /// A mapping whose keys are known and unique.
 struct YAMLMapping {
     let position: Position
@@ -230,4 +239,11 @@ struct YAMLMapping {
     var isWhole = true
 
     subscript(name: String) -> YAMLValue? { values.first { $0.name == name } }
+
+    subscript(key: some RawRepresentable<String>) -> YAMLValue? { self[key.rawValue] }
+
+    /// Returns the values with their keys in an enumeration that lists them.
+    func entries<Key: RawRepresentable<String>>(_: Key.Type) -> [(key: Key, value: YAMLValue)] {
+        values.compactMap { value in Key(rawValue: value.name).map { ($0, value) } }
+    }
 }
