@@ -86,7 +86,6 @@ actor Housekeeper {
         // A retention period of seconds must not be extended to a minute by the minimum interval.
         let least = min(Self.interval.lowerBound, max(1_000, min(settings.historyAge, settings.eventAge)))
         let next = [
-            store.removeExpiredSchemaCopy(now: now)?.subtractingClamped(now),
             ((try? store.firstEnd()) ?? nil).map { $0.addingClamped(settings.historyAge).subtractingClamped(now) },
             ((try? store.firstEventTime()) ?? nil).map { $0.addingClamped(settings.eventAge).subtractingClamped(now) },
         ].compactMap(\.self).min().map { min(max($0, least), Self.interval.upperBound) }

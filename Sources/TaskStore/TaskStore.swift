@@ -1,7 +1,6 @@
 import CSQLite
 import GRDB
 import Glibc
-import Synchronization
 package import TaskModel
 
 /// The tasks, their secrets and the journal of events, in the SQLite database `dld.db`.
@@ -12,7 +11,7 @@ package final class TaskStore: Sendable {
     /// The maximum size in bytes to which the write-ahead log is truncated after a checkpoint.
     static let logLimit = 64 << 20
 
-    /// The maximum number of uncommitted sets per owner; beginning another drops the oldest.
+    /// The maximum number of uncommitted staged batches per owner; beginning another drops the oldest.
     package static let stagedBatchesPerOwner = 8
 
     let directory: String
@@ -25,12 +24,6 @@ package final class TaskStore: Sendable {
     /// Messages for the administrator about the opening of the store.
     package let notes: [String]
 
-    /// A message for the administrator about an update of the schema; `nil` if there was none.
-    package let updateNote: String?
-
-    /// The time at which the copy from before the last update of the schema is to be removed; `nil` if there is none.
-    let schemaCopyExpiry: Mutex<Milliseconds?>
-
     private let readGate = ReadGate()
     private let watch: StoreWatch
     let backups: BackupMaker
@@ -39,21 +32,18 @@ package final class TaskStore: Sendable {
 
     /// Opens the database in `directory`, creates it there if needed (mode 0600), and migrates its schema.
     ///
-    /// Before an existing database's schema is updated, a copy of it is made (``SchemaCopy``).
-    ///
     /// - Parameters:
     ///   - version: the program's version, which an earlier program names when it refuses the database.
     ///   - report: called with a message when the paths of the database no longer refer to the open files and the store
     ///     rejects changes.
-    /// - Throws: among others ``StoreError/newer(path:schema:version:)`` and ``StoreError/notADatabase(path:)``, in which case
-    ///   the file is not modified.
+    /// - Throws: among others ``StoreError/newer(path:schema:version:)``, ``StoreError/development(path:)`` and
+    ///   ``StoreError/notADatabase(path:)``, in which case the file is not modified.
     package init(
         directory: String, version: String? = nil, report: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(StoreError) {
         self.directory = directory
         Self.configureSQLite
         backups = BackupMaker(directory: directory)
-        let schemaCopy = SchemaCopy(directory: directory)
         BackupMaker.removeDraft(in: directory)
         let file = StoreFile(directory: directory)
         try file.checkLog()
@@ -73,11 +63,10 @@ package final class TaskStore: Sendable {
                 // size. If kept in files, such journals would be created and deleted hundreds of times per second.
                 try database.execute(sql: "PRAGMA temp_store = MEMORY")
             }
-            updateNote = try schemaCopy.make(of: pool, room: DiskRoom(of: directory))
             try Schema.migrator.migrate(pool)
             (identity, journal, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
-                // A set that was begun before the last end of the daemon can no longer be committed.
-                try database.execute(sql: "UPDATE staged_set SET is_dropped = 1")
+                // A staged batch that was begun before the last end of the daemon can no longer be committed.
+                try database.execute(sql: "UPDATE staged_batch SET is_dropped = 1")
                 let sql = "SELECT value FROM meta WHERE name = 'identity'"
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
                     throw StoreError.corrupt("its table meta has no valid identity")
@@ -91,7 +80,6 @@ package final class TaskStore: Sendable {
         } catch {
             throw StoreError(error, path: file.path)
         }
-        schemaCopyExpiry = Mutex(schemaCopy.expiry())
         writes = WriteQueue(pool: pool, watch: watch)
     }
 

@@ -51,7 +51,6 @@ struct Daemon: Service {
     func run() async throws {
         let warnings = plan.warnings + store.notes + (await queue.layoutWarnings(plan.queueSettings))
         for warning in warnings { logger.warning("\(warning)") }
-        if let note = store.updateNote { logger.notice("\(note)") }
         let unusable = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         for (place, problem) in unusable { logger.warning("\(place.text(problem.description))") }
         let problems = warnings + unusable.map(\.problem.description)

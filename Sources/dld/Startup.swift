@@ -37,7 +37,9 @@ struct StartupFailure: Error {
         self.exit =
             switch error {
             case StateLock.Failure.held: Exit.busy
-            case StoreError.corrupt, StoreError.newer, StoreError.notADatabase, StoreError.missing: Exit.data
+            case StoreError.corrupt, StoreError.newer, StoreError.development, StoreError.notADatabase,
+                StoreError.missing:
+                Exit.data
             default: exit
             }
     }

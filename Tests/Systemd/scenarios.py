@@ -346,7 +346,7 @@ class Scenarios(Faults):
         damages = [
             ("head -c 64K /dev/urandom >/var/lib/dld/dld.db", "not a database"),
             ("cp -a /root/good.db /var/lib/dld/dld.db && "
-             "sqlite3 /var/lib/dld/dld.db \"insert into grdb_migrations values ('v999')\"", "newer"),
+             "sqlite3 /var/lib/dld/dld.db \"insert into grdb_migrations values ('999')\"", "newer"),
         ]
         for command, word in damages:
             box.run("sh", "-c", command)

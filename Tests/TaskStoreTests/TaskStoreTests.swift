@@ -110,14 +110,34 @@ struct TaskStoreTests {
     @Test("F66, A36: a database of a newer program is refused by name and not touched")
     func newerSchema() async throws {
         let fixture = try StoreFixture()
-        try await fixture.execute("INSERT INTO grdb_migrations (identifier) VALUES ('v999')")
+        try await fixture.execute("INSERT INTO grdb_migrations (identifier) VALUES ('999')")
         try await fixture.execute("INSERT INTO meta (name, value) VALUES ('version', '7.1')")
         try fixture.store.close()
         let before = try StoreFixture.bytes(of: fixture.databasePath)
         let error = #expect(throws: StoreError.self) { try TaskStore(directory: fixture.directory.path) }
-        #expect(error == .newer(path: fixture.databasePath, schema: "v999", version: "7.1"))
-        #expect(error?.description.contains("newer dld (version 7.1, schema v999)") == true)
+        #expect(error == .newer(path: fixture.databasePath, schema: "999", version: "7.1"))
+        #expect(error?.description.contains("newer dld (version 7.1, schema 999)") == true)
         #expect(try StoreFixture.bytes(of: fixture.databasePath) == before)
+    }
+
+    @Test("A36: a database of a development version is refused by name and not touched, with a rescued copy or without")
+    func developmentVersion() async throws {
+        let fixture = try StoreFixture()
+        try await fixture.execute("UPDATE grdb_migrations SET identifier = 'v1'")
+        try fixture.store.close()
+        let before = try StoreFixture.bytes(of: fixture.databasePath)
+        let copy = fixture.directory.file("dld.db.rescued-20260131T235959Z")
+        for place in [fixture.databasePath, copy] {
+            let error = #expect(throws: StoreError.self) { try TaskStore(directory: fixture.directory.path) }
+            #expect(error == .development(path: place))
+            #expect(error?.description.contains("an earlier development version of dld") == true)
+            #expect(try StoreFixture.bytes(of: place) == before)
+            try Data(before).write(to: URL(filePath: copy))
+        }
+        #expect(try StoreFixture.bytes(of: fixture.databasePath) == before)
+        unlink(fixture.databasePath)
+        #expect(throws: StoreError.development(path: copy)) { try TaskStore(directory: fixture.directory.path) }
+        #expect(try StoreFixture.bytes(of: copy) == before)
     }
 
     @Test(

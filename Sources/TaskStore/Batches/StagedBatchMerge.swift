@@ -66,9 +66,10 @@ struct StagedBatchMerge {
         private static let named = """
             CASE WHEN staged.key IS NULL THEN (
                 SELECT task.id FROM \(GroupSQL.tasks)
-                WHERE task.flow IN (SELECT id FROM flow WHERE owner = ?1 AND batch = ?2)
-                    AND task.entry_mark = staged.entry_mark AND task.url = staged.url AND task.kind = staged.kind
-                    AND task.output IS staged.output AND task.url_mark IS staged.url_mark AND task.key IS NULL
+                WHERE task.group_id IN (SELECT id FROM fair_share_group WHERE owner = ?1 AND batch = ?2)
+                    AND task.entry_fingerprint = staged.entry_fingerprint AND task.url = staged.url
+                    AND task.kind = staged.kind AND task.output IS staged.output
+                    AND task.url_fingerprint IS staged.url_fingerprint AND task.key IS NULL
                 ORDER BY task.id LIMIT 1)
             ELSE (SELECT task.id FROM \(GroupSQL.tasks) WHERE task.owner = ?1 AND task.key = staged.key) END
             """
@@ -78,7 +79,7 @@ struct StagedBatchMerge {
         static let query = """
             SELECT \(StoredEntry.columnsWithBatch), id, path, state, reason, not_before, secrets,
                 EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = staged.id), \(named)
-            FROM staged_entry AS staged WHERE set_id = ?3 AND id > ?4 ORDER BY id LIMIT ?5
+            FROM staged_entry AS staged WHERE staged_batch_id = ?3 AND id > ?4 ORDER BY id LIMIT ?5
             """
 
         init(_ row: RowReader) throws(StoreError) {
@@ -170,14 +171,15 @@ struct StagedBatchMerge {
     /// Makes the tasks visible that were already inserted, and records their events.
     private func publishInserted(in database: Database, to outcome: inout StagedBatchOutcome) throws {
         let ranges = try database.rows(
-            "SELECT first, last, state, reason FROM staged_range WHERE set_id = ? ORDER BY first", [stagedBatch]
+            "SELECT first, last, state, reason FROM staged_task_range WHERE staged_batch_id = ? ORDER BY first",
+            [stagedBatch]
         ) { row in
             let (first, last) = (try row.integer(0), try row.integer(1))
             guard first <= last else { throw StoreError.corrupt("a staged batch has an invalid range of tasks") }
             return TaskRange(ids: first...last, state: try row.word(2), reason: try row.wordOrNil(3))
         }
         guard !ranges.isEmpty else { return }
-        try database.run("UPDATE flow SET set_id = NULL WHERE set_id = ?", [stagedBatch])
+        try database.run("UPDATE fair_share_group SET staged_batch_id = NULL WHERE staged_batch_id = ?", [stagedBatch])
         for range in ranges {
             try database.journalAdded(range, owner: owner, at: now)
             outcome.add(range.ids)
@@ -377,10 +379,10 @@ struct StagedBatchMerge {
         let unnamed = try database.rows(
             """
             SELECT \(TaskHead.columns) FROM \(GroupSQL.tasks)
-            WHERE task.flow IN (SELECT id FROM flow WHERE owner = ? AND batch = ?)
+            WHERE task.group_id IN (SELECT id FROM fair_share_group WHERE owner = ? AND batch = ?)
                 AND (state NOT IN ('completed', 'failed', 'cancelled')
                     OR (state = 'completed' AND json_extract(specification, '$.update')))
-                AND task.id NOT IN (SELECT task_id FROM staged_entry WHERE set_id = ? AND task_id IS NOT NULL)
+                AND task.id NOT IN (SELECT task_id FROM staged_entry WHERE staged_batch_id = ? AND task_id IS NOT NULL)
             ORDER BY task.id
             """, [owner, batch, stagedBatch], TaskHead.init)
         for head in unnamed {

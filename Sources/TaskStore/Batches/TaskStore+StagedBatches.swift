@@ -11,13 +11,13 @@ extension TaskStore {
     package func beginStagedBatch(owner: UInt32, batch: String?) async throws(StoreError) -> Int64 {
         try checkRoom()
         return try await writes.perform { database in
-            try database.run("INSERT INTO staged_set (owner, batch) VALUES (?, ?)", [owner, batch])
+            try database.run("INSERT INTO staged_batch (owner, batch) VALUES (?, ?)", [owner, batch])
             let number = database.lastInsertedRowID
             // Clients that disconnected may have left uncommitted staged batches.
             try database.run(
                 """
-                UPDATE staged_set SET is_dropped = 1 WHERE owner = ?1 AND is_dropped = 0 AND id NOT IN (
-                    SELECT id FROM staged_set WHERE owner = ?1 AND is_dropped = 0 ORDER BY id DESC LIMIT ?2)
+                UPDATE staged_batch SET is_dropped = 1 WHERE owner = ?1 AND is_dropped = 0 AND id NOT IN (
+                    SELECT id FROM staged_batch WHERE owner = ?1 AND is_dropped = 0 ORDER BY id DESC LIMIT ?2)
                 """, [owner, Self.stagedBatchesPerOwner])
             return number
         }
@@ -66,7 +66,7 @@ extension TaskStore {
             let bytes = rest.reduce(0 as Int64) { $0.addingClamped($1.stagedBytes) }
             if !rest.isEmpty { try database.check(entries: staged.bytes.addingClamped(bytes), within: quota) }
             try database.run(
-                "UPDATE staged_set SET entries = entries + ?, bytes = bytes + ? WHERE id = ?",
+                "UPDATE staged_batch SET entries = entries + ?, bytes = bytes + ? WHERE id = ?",
                 [fresh.count, bytes, stagedBatch])
             try database.checkStaged(quota, of: staged.owner)
             return staged.entries + fresh.count
@@ -78,7 +78,7 @@ extension TaskStore {
     package func batch(ofStagedBatch stagedBatch: Int64, owner: UInt32) throws(StoreError) -> String? {
         try read { database in
             try database.firstRow(
-                "SELECT batch FROM staged_set WHERE id = ? AND owner = ? AND is_dropped = 0", [stagedBatch, owner]
+                "SELECT batch FROM staged_batch WHERE id = ? AND owner = ? AND is_dropped = 0", [stagedBatch, owner]
             ) {
                 try $0.textOrNil(0)
             } ?? nil
@@ -130,7 +130,7 @@ extension TaskStore {
                 return StagedBatchOutcome()
             }
             let outcome = try run()
-            try database.run("DELETE FROM staged_range WHERE set_id = ?", [stagedBatch])
+            try database.run("DELETE FROM staged_task_range WHERE staged_batch_id = ?", [stagedBatch])
             try database.drop(stagedBatch)
             if let receipt { try database.write(StagedBatchReceipt(outcome), named: receipt) }
             if !outcome.moved.isEmpty { leaving(outcome.moved) }
@@ -162,7 +162,7 @@ extension TaskStore {
     /// - Returns: whether there may be more to delete.
     package func sweep() async throws(StoreError) -> Bool {
         let hasSome = try read { database in
-            try database.firstRow("SELECT EXISTS (SELECT 1 FROM staged_set WHERE is_dropped)") {
+            try database.firstRow("SELECT EXISTS (SELECT 1 FROM staged_batch WHERE is_dropped)") {
                 try $0.integer(0) != 0
             }
         }
@@ -176,7 +176,7 @@ extension Database {
         _ stagedBatch: Int64, owner: UInt32?
     ) throws -> (owner: UInt32, batch: String?, entries: Int, bytes: Int64) {
         let found = try firstRow(
-            "SELECT owner, batch, entries, bytes FROM staged_set WHERE id = ? AND is_dropped = 0", [stagedBatch]
+            "SELECT owner, batch, entries, bytes FROM staged_batch WHERE id = ? AND is_dropped = 0", [stagedBatch]
         ) { row in
             (
                 owner: try row.owner(0), batch: try row.textOrNil(1), entries: try row.int(2),
@@ -192,20 +192,21 @@ extension Database {
         Set(
             try rows(
                 """
-                SELECT batch FROM flow WHERE set_id = ?1 AND batch IS NOT NULL
-                UNION SELECT batch FROM staged_entry WHERE set_id = ?1 AND batch IS NOT NULL
+                SELECT batch FROM fair_share_group WHERE staged_batch_id = ?1 AND batch IS NOT NULL
+                UNION SELECT batch FROM staged_entry WHERE staged_batch_id = ?1 AND batch IS NOT NULL
                 """, [stagedBatch]
             ) { try $0.text(0) })
     }
 
     fileprivate func hasStagedEntries(_ stagedBatch: Int64) throws -> Bool {
-        try firstRow("SELECT EXISTS (SELECT 1 FROM staged_entry WHERE set_id = ?)", [stagedBatch]) {
+        try firstRow("SELECT EXISTS (SELECT 1 FROM staged_entry WHERE staged_batch_id = ?)", [stagedBatch]) {
             try $0.integer(0) != 0
         } ?? false
     }
 
     private static let staging = """
-        INSERT INTO staged_entry (id, \(StoredEntry.columnsWithBatch), path, state, reason, not_before, secrets, set_id)
+        INSERT INTO staged_entry (
+            id, \(StoredEntry.columnsWithBatch), path, state, reason, not_before, secrets, staged_batch_id)
         VALUES
         """
 
@@ -237,18 +238,19 @@ extension Database {
         let (state, reason) = (range.state.rawValue, range.reason?.rawValue)
         try run(
             """
-            UPDATE staged_range SET last = ?1 WHERE set_id = ?2 AND last = ?3 - 1 AND state = ?4 AND reason IS ?5
-                AND first = (SELECT max(first) FROM staged_range WHERE set_id = ?2)
+            UPDATE staged_task_range SET last = ?1
+            WHERE staged_batch_id = ?2 AND last = ?3 - 1 AND state = ?4 AND reason IS ?5
+                AND first = (SELECT max(first) FROM staged_task_range WHERE staged_batch_id = ?2)
             """, [range.ids.upperBound, stagedBatch, range.ids.lowerBound, state, reason])
         guard changesCount == 0 else { return }
         try run(
-            "INSERT INTO staged_range (set_id, first, last, state, reason) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO staged_task_range (staged_batch_id, first, last, state, reason) VALUES (?, ?, ?, ?, ?)",
             [stagedBatch, range.ids.lowerBound, range.ids.upperBound, state, reason])
     }
 
     /// Marks a staged batch as dropped; its remaining data is deleted later in parts.
     fileprivate func drop(_ stagedBatch: Int64) throws {
-        try run("UPDATE staged_set SET is_dropped = 1 WHERE id = ?", [stagedBatch])
+        try run("UPDATE staged_batch SET is_dropped = 1 WHERE id = ?", [stagedBatch])
     }
 
     /// Deletes remaining data of one dropped staged batch.
@@ -256,29 +258,30 @@ extension Database {
     /// - Parameter limit: the maximum number of rows to delete.
     /// - Returns: `limit` if there may be more to delete; 0 if there is no dropped staged batch.
     fileprivate func sweep(limit: Int) throws -> Int {
-        let stagedBatch = try firstRow("SELECT id FROM staged_set WHERE is_dropped ORDER BY id LIMIT 1") {
+        let stagedBatch = try firstRow("SELECT id FROM staged_batch WHERE is_dropped ORDER BY id LIMIT 1") {
             try $0.integer(0)
         }
         guard let stagedBatch else { return 0 }
         try run(
-            "DELETE FROM staged_entry WHERE id IN (SELECT id FROM staged_entry WHERE set_id = ? LIMIT ?)",
+            "DELETE FROM staged_entry WHERE id IN (SELECT id FROM staged_entry WHERE staged_batch_id = ? LIMIT ?)",
             [stagedBatch, limit])
         guard changesCount == 0 else { return limit }
         let range = try firstRow(
-            "SELECT first, last FROM staged_range WHERE set_id = ? ORDER BY first LIMIT 1", [stagedBatch]
+            "SELECT first, last FROM staged_task_range WHERE staged_batch_id = ? ORDER BY first LIMIT 1", [stagedBatch]
         ) { (first: try $0.integer(0), last: try $0.integer(1)) }
         if let range {
             let end = min(range.last, range.first.addingClamped(Int64(limit) - 1))
             try run("DELETE FROM task WHERE id BETWEEN ? AND ?", [range.first, end])
-            try run("DELETE FROM staged_range WHERE set_id = ? AND first = ?", [stagedBatch, range.first])
+            try run(
+                "DELETE FROM staged_task_range WHERE staged_batch_id = ? AND first = ?", [stagedBatch, range.first])
             if end < range.last {
                 try run(
-                    "INSERT INTO staged_range (set_id, first, last, state) VALUES (?, ?, ?, '')",
+                    "INSERT INTO staged_task_range (staged_batch_id, first, last, state) VALUES (?, ?, ?, '')",
                     [stagedBatch, end + 1, range.last])
             }
             return limit
         }
-        try run("DELETE FROM staged_set WHERE id = ?", [stagedBatch])
+        try run("DELETE FROM staged_batch WHERE id = ?", [stagedBatch])
         return limit
     }
 }

@@ -122,7 +122,7 @@ extension TaskStore {
                 }
             }
             try events.insert()
-            return try database.firstSettled() != nil
+            return try database.firstEndedDependency() != nil
         }
     }
 }
@@ -148,7 +148,8 @@ extension TaskConclusion {
         UPDATE task SET \(TaskProgress.assignments), state = ?, reason = ?, not_before = ?, attempts = ?,
             failures = ?, verified = ?, finished_at = ?, error_code = ?, error_message = ?, http_status = ?
         WHERE id = ?
-        RETURNING owner, (SELECT batch FROM flow WHERE flow.id = task.flow AND \(GroupSQL.visible)),
+        RETURNING owner,
+            (SELECT batch FROM fair_share_group WHERE fair_share_group.id = task.group_id AND \(GroupSQL.visible)),
             EXISTS (SELECT 1 FROM task_resume WHERE task_id = id),
             EXISTS (SELECT 1 FROM task_secret WHERE task_id = id),
             EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_id = id)

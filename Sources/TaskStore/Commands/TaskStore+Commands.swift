@@ -169,7 +169,8 @@ extension Database {
     }
 
     private func hadSecretURL(_ id: TaskID) throws -> Bool {
-        try firstRow("SELECT 1 FROM task WHERE id = ? AND url_mark IS NOT NULL", [id.rawValue]) { _ in true } ?? false
+        try firstRow("SELECT 1 FROM task WHERE id = ? AND url_fingerprint IS NOT NULL", [id.rawValue]) { _ in true }
+            ?? false
     }
 
     /// Returns the pauses of a task that a user has paused.

@@ -11,7 +11,7 @@ extension TaskStore {
         now: Milliseconds, report: @Sendable ([TaskID], TaskFailure) -> Void = { _, _ in }
     ) async throws(StoreError) -> Int {
         var total = 0
-        while try read({ try $0.firstSettled() }) != nil {
+        while try read({ try $0.firstEndedDependency() }) != nil {
             let settled = try await inCommit { try $1.settleDependents(within: $0, now: now) }
             total += settled.count
             for (ids, failure) in settled.failed { report(ids, failure) }
@@ -30,15 +30,15 @@ private struct SettledDependents: Sendable {
 
 extension Database {
     /// Returns the first task whose dependents are to be settled.
-    func firstSettled() throws -> Int64? {
-        try firstRow("SELECT after_task FROM settled_dependency ORDER BY after_task LIMIT 1") { try $0.integer(0) }
+    func firstEndedDependency() throws -> Int64? {
+        try firstRow("SELECT after_task FROM ended_dependency ORDER BY after_task LIMIT 1") { try $0.integer(0) }
     }
 
     /// Settles the dependents of as many recorded tasks as fit into a commit.
     fileprivate func settleDependents(within limit: CommitLimit, now: Milliseconds) throws -> SettledDependents {
         var settled = SettledDependents()
         var budget = CommitBudget(limit, in: self)
-        while let first = try firstSettled() {
+        while let first = try firstEndedDependency() {
             try settle(first, within: &budget, now: now, &settled)
             budget.spend()
             if budget.isSpent(in: self) { break }
@@ -77,7 +77,7 @@ extension Database {
         settled.count += count
         if let failure { settled.failed.append((failed, failure)) }
         if count == waiting.count, count < rows {
-            try run("DELETE FROM settled_dependency WHERE after_task = ?", [first])
+            try run("DELETE FROM ended_dependency WHERE after_task = ?", [first])
             // Paused dependents no longer need to wait either.
             if state == .completed { try run("DELETE FROM task_dependency WHERE after_task = ?", [first]) }
         }

@@ -53,7 +53,7 @@ private struct Place {
 extension Database {
     fileprivate func place(of id: TaskID, owner: UInt32?) throws -> Place? {
         let place = try firstRow(
-            "SELECT \(TaskHead.columns), flow, priority, position FROM \(GroupSQL.tasks) WHERE task.id = ?",
+            "SELECT \(TaskHead.columns), group_id, priority, position FROM \(GroupSQL.tasks) WHERE task.id = ?",
             [id.rawValue]
         ) { row in
             Place(
@@ -120,7 +120,7 @@ extension Database {
         try rows(
             """
             SELECT id, position FROM task INDEXED BY task_ready
-            WHERE state = 'queued' AND flow = ? AND priority = ? AND position < ? AND id <> ?
+            WHERE state = 'queued' AND group_id = ? AND priority = ? AND position < ? AND id <> ?
             ORDER BY position DESC LIMIT ?
             """, [next.group, next.priority, next.position, id.rawValue, limit]
         ) { (try $0.integer(0), try $0.integer(1)) }

@@ -21,7 +21,7 @@ package struct StoreLifetime: Sendable, Equatable, Codable {
 extension TaskStore {
     /// The maximum number of remembered lifetimes; a backup from an even earlier one is not expected to be restored.
     private static let lifetimesLimit = 1_000
-    private static let lifetimesName = "lives"
+    private static let lifetimesName = "lifetimes"
 
     /// Records the start of a lifetime, before a task id is assigned in it. A lifetime in which no id was assigned is
     /// replaced by the next one.

@@ -117,10 +117,13 @@ struct RescuedStore {
             + (isAside ? "; the file in its place is now \(aside)" : "")
     }
 
-    /// Checks the integrity of a copy.
+    /// Checks the schema and the integrity of a copy.
     private static func check(_ path: String) throws(StoreError) {
         do {
-            let found = try DatabaseFiles.read(path) { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
+            let found = try DatabaseFiles.read(path) { database in
+                try Schema.check(database, path: path)
+                return try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
+            }
             guard found == "ok" else { throw StoreError.corrupt("the copy \(path): \(found ?? "unreadable")") }
         } catch {
             throw StoreError(error, path: path)

@@ -83,12 +83,7 @@ struct StoreFile {
                 }
                 return
             }
-            let unknown = try Schema.unknown(in: database)
-            guard unknown.isEmpty else {
-                // A database that a later program has changed in other ways may have no such table.
-                let version = try? database.firstRow("SELECT value FROM meta WHERE name = 'version'") { try $0.text(0) }
-                throw StoreError.newer(path: path, schema: unknown.joined(separator: ", "), version: version)
-            }
+            try Schema.check(database, path: path)
         }
     }
 

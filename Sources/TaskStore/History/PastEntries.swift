@@ -35,8 +35,8 @@ extension Database {
     func keepEntry(ofCompleted id: TaskID, owner: UInt32, records: Int64) throws {
         try run(
             """
-            INSERT INTO past_entry (owner, batch, key, entry_mark, kind, url, url_mark, output)
-            SELECT task.owner, batch, key, entry_mark, kind, url, url_mark, output FROM \(GroupSQL.tasks)
+            INSERT INTO past_entry (owner, batch, key, entry_fingerprint, kind, url, url_fingerprint, output)
+            SELECT task.owner, batch, key, entry_fingerprint, kind, url, url_fingerprint, output FROM \(GroupSQL.tasks)
             WHERE task.id = ? AND state = 'completed' AND batch IS NOT NULL
             """, [id.rawValue])
         let bytes = PastEntries.maximumBytes(records: records)
@@ -46,8 +46,8 @@ extension Database {
     }
 
     /// Returns the number of bytes that an owner's past entries take up.
-    func pastBytes(of owner: UInt32) throws -> Int64 {
-        try firstRow("SELECT past_bytes FROM owner_total WHERE owner = ?", [owner]) { try $0.integer(0) } ?? 0
+    func pastEntryBytes(of owner: UInt32) throws -> Int64 {
+        try firstRow("SELECT past_entry_bytes FROM owner_total WHERE owner = ?", [owner]) { try $0.integer(0) } ?? 0
     }
 
     /// Removes the oldest of an owner's past entries.
@@ -60,7 +60,7 @@ extension Database {
     func dropPastEntries(of owner: UInt32, limit: Int, count: Int, bytes: Int64) throws -> Int {
         var dropped = 0
         while dropped < limit {
-            let kept = try firstRow("SELECT past_entries, past_bytes FROM owner_total WHERE owner = ?", [owner]) {
+            let kept = try firstRow("SELECT past_entries, past_entry_bytes FROM owner_total WHERE owner = ?", [owner]) {
                 row in
                 (count: try row.int(0), bytes: try row.integer(1) as Int64)
             }
@@ -86,8 +86,8 @@ extension Database {
             } else {
                 try firstRow(
                     """
-                    SELECT 1 FROM past_entry WHERE owner = ? AND batch = ? AND entry_mark = ? AND key IS NULL
-                        AND url = ? AND kind = ? AND output IS ? AND url_mark IS ? LIMIT 1
+                    SELECT 1 FROM past_entry WHERE owner = ? AND batch = ? AND entry_fingerprint = ? AND key IS NULL
+                        AND url = ? AND kind = ? AND output IS ? AND url_fingerprint IS ? LIMIT 1
                     """,
                     [owner, batch, entry.entryFingerprint, entry.url, entry.kind, entry.output, entry.urlFingerprint]
                 ) { _ in true }

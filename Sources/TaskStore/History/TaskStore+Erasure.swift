@@ -3,7 +3,7 @@ import GRDB
 extension TaskStore {
     /// Returns whether the write-ahead log may still contain deleted secrets.
     package func holdsErasedSecrets() throws(StoreError) -> Bool {
-        try read { database in try database.firstRow("SELECT 1 FROM erasure") { _ in true } } ?? false
+        try read { database in try database.firstRow("SELECT 1 FROM pending_erasure") { _ in true } } ?? false
     }
 
     /// Truncates the write-ahead log, after which deleted secrets are in none of the store's files.
@@ -13,7 +13,7 @@ extension TaskStore {
         try await writes.performAlone { database in
             guard try Self.shortenLog(database) else { return false }
             // This deletion is written to the new log, which contains no secret.
-            try database.run("DELETE FROM erasure")
+            try database.run("DELETE FROM pending_erasure")
             return true
         }
     }

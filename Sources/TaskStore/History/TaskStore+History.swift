@@ -19,7 +19,7 @@ package struct KeptHistory: Sendable, Equatable {
 enum HistorySQL {
     static let endedByOwner = """
         SELECT owner, sum(\(TaskState.stored.filter(\.isEnded).map(\.rawValue).joined(separator: " + "))) AS ended
-        FROM flow GROUP BY owner HAVING ended > 0
+        FROM fair_share_group GROUP BY owner HAVING ended > 0
         """
     static let firstEnd = """
         SELECT min(finished_at) FROM task INDEXED BY task_ended WHERE owner = ? AND finished_at IS NOT NULL
@@ -146,9 +146,9 @@ extension TaskStore {
     /// Returns an owner with too many facts about removed tasks, and the last event to remove in one commit.
     private func surplusFacts(_ limit: Int) throws(StoreError) -> (owner: UInt32, last: Int64)? {
         try read { database in
-            let totals = try database.rows("SELECT owner, removed_bytes FROM owner_total WHERE removed_bytes > 0") {
-                row in (owner: try row.owner(0), bytes: try row.int(1))
-            }
+            let totals = try database.rows(
+                "SELECT owner, removed_task_bytes FROM owner_total WHERE removed_task_bytes > 0"
+            ) { row in (owner: try row.owner(0), bytes: try row.int(1)) }
             let level = OwnerShares.level(of: totals.lazy.map(\.bytes), limit: limit)
             for (owner, bytes) in totals where bytes > level {
                 // Few at a time: only some of the events are removals.
@@ -177,7 +177,7 @@ extension TaskStore {
         let bytes = PastEntries.maximumBytes(records: quota.recordsPerOwner)
         let surplus: (owner: UInt32, level: Int)? = try read { database in
             let totals = try database.rows(
-                "SELECT owner, past_entries, past_bytes FROM owner_total WHERE past_entries > 0"
+                "SELECT owner, past_entries, past_entry_bytes FROM owner_total WHERE past_entries > 0"
             ) { row in (owner: try row.owner(0), count: try row.int(1), bytes: try row.integer(2) as Int64) }
             let level = OwnerShares.level(of: totals.lazy.map(\.count), limit: limit)
             return totals.first { $0.count > level || $0.bytes > bytes }.map { ($0.owner, level) }
@@ -202,7 +202,7 @@ extension Database {
 extension Database {
     /// Returns the largest sequence number of a removed event of a user, or of all users; 0 if none was removed.
     func lastTrimmedEvent(owner: UInt32?) throws -> Int64 {
-        let sql = "SELECT max(events_gone) FROM owner_total WHERE ?1 IS NULL OR owner IN (?1, -1)"
+        let sql = "SELECT max(last_trimmed_event) FROM owner_total WHERE ?1 IS NULL OR owner = ?1"
         return try firstRow(sql, [owner]) { try $0.integerOrNil(0) ?? 0 } ?? 0
     }
 }

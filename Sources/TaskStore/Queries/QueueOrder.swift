@@ -4,11 +4,13 @@ package import TaskModel
 /// The SQL statements that read ready tasks in the order of start, part by part.
 enum QueueOrderSQL {
     static let following = """
-        SELECT id, priority, position, host_mark FROM task INDEXED BY task_ready
-        WHERE state = 'queued' AND flow = ? AND priority = ? AND (position, id) > (?, ?)
+        SELECT id, priority, position, host_fingerprint FROM task INDEXED BY task_ready
+        WHERE state = 'queued' AND group_id = ? AND priority = ? AND (position, id) > (?, ?)
         ORDER BY position, id LIMIT ?
         """
-    static let nextOwner = "SELECT owner FROM flow WHERE owner > ? AND \(GroupSQL.visible) ORDER BY owner LIMIT 1"
+    static let nextOwner = """
+        SELECT owner FROM fair_share_group WHERE owner > ? AND \(GroupSQL.visible) ORDER BY owner LIMIT 1
+        """
 }
 
 extension TaskStore {

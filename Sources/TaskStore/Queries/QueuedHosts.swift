@@ -3,9 +3,9 @@ import GRDB
 extension TaskStore {
     private static let queuedHosts = """
         SELECT value FROM json_each(?) AS host WHERE EXISTS (
-            SELECT 1 FROM flow CROSS JOIN task INDEXED BY task_host
-                ON task.flow = flow.id AND task.state = 'queued' AND task.host_mark = host.value
-            WHERE flow.owner = ? AND flow.queued > 0 AND \(GroupSQL.visible))
+            SELECT 1 FROM fair_share_group CROSS JOIN task INDEXED BY task_host
+                ON task.group_id = fair_share_group.id AND task.state = 'queued' AND task.host_fingerprint = host.value
+            WHERE fair_share_group.owner = ? AND fair_share_group.queued > 0 AND \(GroupSQL.visible))
         """
 
     /// Returns those of the hosts that a user's queued tasks name.

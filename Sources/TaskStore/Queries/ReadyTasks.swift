@@ -22,28 +22,28 @@ package struct ReadyTask: Sendable, Equatable {
 /// of tasks in each state and would otherwise scan all queued tasks.
 enum ReadySQL {
     static let owners = """
-        SELECT owner FROM flow INDEXED BY flow_ready WHERE queued > 0 AND set_id IS NULL AND owner > ?
-        ORDER BY owner LIMIT 1
+        SELECT owner FROM fair_share_group INDEXED BY fair_share_group_ready
+        WHERE queued > 0 AND staged_batch_id IS NULL AND owner > ? ORDER BY owner LIMIT 1
         """
     static let groups = """
-        SELECT id, owner, batch FROM flow INDEXED BY flow_ready
-        WHERE queued > 0 AND set_id IS NULL AND owner = ? AND id > ? ORDER BY id LIMIT ?
+        SELECT id, owner, batch FROM fair_share_group INDEXED BY fair_share_group_ready
+        WHERE queued > 0 AND staged_batch_id IS NULL AND owner = ? AND id > ? ORDER BY id LIMIT ?
         """
     /// The inner limit bounds the number of skipped tasks of excluded hosts.
     static let inOrder = """
-        SELECT id, priority, position, host_mark FROM (
-            SELECT id, priority, position, host_mark FROM task INDEXED BY task_ready
-            WHERE state = 'queued' AND flow = ?1 ORDER BY priority DESC, position, id LIMIT ?2)
-        WHERE host_mark NOT IN (SELECT value FROM json_each(?3)) AND id NOT IN (SELECT value FROM json_each(?4))
+        SELECT id, priority, position, host_fingerprint FROM (
+            SELECT id, priority, position, host_fingerprint FROM task INDEXED BY task_ready
+            WHERE state = 'queued' AND group_id = ?1 ORDER BY priority DESC, position, id LIMIT ?2)
+        WHERE host_fingerprint NOT IN (SELECT value FROM json_each(?3)) AND id NOT IN (SELECT value FROM json_each(?4))
         LIMIT ?5
         """
     static let hosts = """
-        SELECT host_mark FROM task INDEXED BY task_host WHERE state = 'queued' AND flow = ? AND host_mark > ?
-        ORDER BY host_mark LIMIT 1
+        SELECT host_fingerprint FROM task INDEXED BY task_host
+        WHERE state = 'queued' AND group_id = ? AND host_fingerprint > ? ORDER BY host_fingerprint LIMIT 1
         """
     static let ofHost = """
-        SELECT id, priority, position, host_mark FROM task INDEXED BY task_host
-        WHERE state = 'queued' AND flow = ?1 AND host_mark = ?2
+        SELECT id, priority, position, host_fingerprint FROM task INDEXED BY task_host
+        WHERE state = 'queued' AND group_id = ?1 AND host_fingerprint = ?2
             AND id NOT IN (SELECT value FROM json_each(?3))
         ORDER BY priority DESC, position, id LIMIT ?4
         """
@@ -108,7 +108,7 @@ extension TaskStore {
         }
     }
 
-    private static let isLonger = "SELECT queued > ?2 FROM flow WHERE id = ?1"
+    private static let isLonger = "SELECT queued > ?2 FROM fair_share_group WHERE id = ?1"
 
     /// Returns the tasks with all data needed to carry them out; tasks that are no longer ready are omitted.
     package func work(for ids: [TaskID]) throws(StoreError) -> [TaskWork] {

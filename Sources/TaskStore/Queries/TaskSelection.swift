@@ -50,7 +50,7 @@ struct TaskSelection {
         guard !states.isEmpty else { return ([], 0) }
         let groups = try database.rows(
             """
-            SELECT id, \(TaskState.stored.map(\.rawValue).joined(separator: ", ")) FROM flow
+            SELECT id, \(TaskState.stored.map(\.rawValue).joined(separator: ", ")) FROM fair_share_group
             WHERE \(GroupSQL.visible) AND (?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR owner = ?2)
                 AND (?3 IS NULL OR batch = ?3) AND \(states.map(\.rawValue).joined(separator: " + ")) > 0
             LIMIT ?4
@@ -98,7 +98,7 @@ struct TaskSelection {
         let running = TaskStore.list(query.running)
         var ids: [Int64] = []
         for lane in lanes {
-            var sql = "SELECT id FROM task INDEXED BY task_lane WHERE flow = ? AND state = ? AND id > ?"
+            var sql = "SELECT id FROM task INDEXED BY task_state WHERE group_id = ? AND state = ? AND id > ?"
             var arguments: [(any DatabaseValueConvertible)?] = [lane.group, lane.state.rawValue, after]
             if lane.state == .queued, ready != .all {
                 sql += " AND id \(ready == .running ? "" : "NOT ")IN (SELECT value FROM json_each(?))"

@@ -8,16 +8,17 @@ extension TaskStore {
     package func countsByKind() throws(StoreError) -> [TaskKind: [TaskState: Int]] {
         try read { database in
             var downloads =
-                try database.firstRow("SELECT \(GroupSQL.counts) FROM flow WHERE \(GroupSQL.visible)") {
+                try database.firstRow("SELECT \(GroupSQL.counts) FROM fair_share_group WHERE \(GroupSQL.visible)") {
                     try $0.counts(0)
                 } ?? [:]
             var uploads: [TaskState: Int] = [:]
             let rows = try database.rows(
                 """
                 SELECT state, sum(part.tasks) FROM (
-                    SELECT flow, state, count(*) AS tasks FROM task INDEXED BY task_upload
-                    WHERE kind = 'upload' GROUP BY flow, state
-                ) AS part JOIN flow ON flow.id = part.flow AND \(GroupSQL.visible) GROUP BY state
+                    SELECT group_id, state, count(*) AS tasks FROM task INDEXED BY task_upload
+                    WHERE kind = 'upload' GROUP BY group_id, state
+                ) AS part JOIN fair_share_group ON fair_share_group.id = part.group_id AND \(GroupSQL.visible)
+                GROUP BY state
                 """
             ) { row in (state: try row.text(0), tasks: try row.int(1)) }
             for row in rows {

@@ -16,7 +16,7 @@ package final class TaskWork: Sendable {
 
     static let query = """
         SELECT \(TaskRecord.columns), json, data,
-            EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = task.id), host_mark
+            EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = task.id), host_fingerprint
         FROM \(GroupSQL.tasks)
         LEFT JOIN task_secret ON task_secret.task_id = task.id LEFT JOIN task_resume ON task_resume.task_id = task.id
         """
@@ -113,12 +113,12 @@ extension TaskStore {
     ) async throws(StoreError) -> Int {
         let words = try StoredJSON.encode(reasons.map(\.rawValue).sorted())
         let ids: [TaskID] = try read { database in
-            let groups = try database.rows("SELECT id FROM flow WHERE waiting > 0") { try $0.integer(0) }
+            let groups = try database.rows("SELECT id FROM fair_share_group WHERE waiting > 0") { try $0.integer(0) }
             return try groups.flatMap { group in
                 try database.rows(
                     """
-                    SELECT id FROM task INDEXED BY task_lane
-                    WHERE flow = ? AND state = 'waiting' AND reason IN (SELECT value FROM json_each(?))
+                    SELECT id FROM task INDEXED BY task_state
+                    WHERE group_id = ? AND state = 'waiting' AND reason IN (SELECT value FROM json_each(?))
                     """, [group, words]
                 ) { try $0.id(0) }
             }

@@ -9,24 +9,28 @@ extension WaitingCauses {
     static let maximumCauses = 5
 
     static let query = """
-        WITH waiting_flow (id) AS (
-            SELECT id FROM flow WHERE waiting > 0 AND \(GroupSQL.visible) AND (?1 IS NULL OR owner = ?1) LIMIT ?3),
+        WITH waiting_group (id) AS (
+            SELECT id FROM fair_share_group
+            WHERE waiting > 0 AND \(GroupSQL.visible) AND (?1 IS NULL OR owner = ?1) LIMIT ?3),
         looked (id) AS (
             SELECT id FROM (
                 SELECT task.id AS id
-                FROM flow CROSS JOIN task INDEXED BY task_lane ON task.flow = flow.id AND task.state = 'waiting'
-                WHERE flow.waiting > 0 AND \(GroupSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)
+                FROM fair_share_group CROSS JOIN task INDEXED BY task_state
+                    ON task.group_id = fair_share_group.id AND task.state = 'waiting'
+                WHERE fair_share_group.waiting > 0 AND \(GroupSQL.visible)
+                    AND (?1 IS NULL OR fair_share_group.owner = ?1)
                 LIMIT ?3)
             UNION
-            SELECT task.id FROM waiting_flow CROSS JOIN task ON task.id IN (
-                SELECT own.id FROM task AS own INDEXED BY task_lane
-                WHERE own.flow = waiting_flow.id AND own.state = 'waiting'
-                LIMIT max(1, ?3 / (SELECT count(*) FROM waiting_flow)))
+            SELECT task.id FROM waiting_group CROSS JOIN task ON task.id IN (
+                SELECT own.id FROM task AS own INDEXED BY task_state
+                WHERE own.group_id = waiting_group.id AND own.state = 'waiting'
+                LIMIT max(1, ?3 / (SELECT count(*) FROM waiting_group)))
             UNION
             SELECT first.id FROM (
-                SELECT id, flow FROM task INDEXED BY task_waiting
+                SELECT id, group_id FROM task INDEXED BY task_waiting
                 WHERE state = 'waiting' AND not_before IS NOT NULL ORDER BY not_before LIMIT ?2) AS first
-            CROSS JOIN flow ON flow.id = first.flow AND \(GroupSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)
+            CROSS JOIN fair_share_group ON fair_share_group.id = first.group_id AND \(GroupSQL.visible)
+                AND (?1 IS NULL OR fair_share_group.owner = ?1)
         )
         SELECT reason, error_code, iif(min(error_message) = max(error_message), min(error_message), NULL),
             count(*), min(not_before)

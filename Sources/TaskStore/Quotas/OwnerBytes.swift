@@ -6,11 +6,13 @@ package import TaskModel
 enum OwnerBytesSQL {
     static let counted = "min(bytes_done, \(Schema.countedBytes))"
     static let kept = """
-        SELECT coalesce((SELECT bytes FROM owner_total WHERE owner = ?1), 0), coalesce((
+        SELECT coalesce((SELECT kept_bytes FROM owner_total WHERE owner = ?1), 0), coalesce((
             SELECT sum(\(counted)) FROM task
             WHERE id IN (SELECT value FROM json_each(?2)) AND kind = 'download'), 0)
         """
-    static let most = "SELECT owner, bytes FROM owner_total WHERE bytes > 0 ORDER BY bytes DESC, owner LIMIT ?"
+    static let most = """
+        SELECT owner, kept_bytes FROM owner_total WHERE kept_bytes > 0 ORDER BY kept_bytes DESC, owner LIMIT ?
+        """
     static let nextOwner = """
         SELECT owner FROM task INDEXED BY task_over_quota WHERE reason = 'quota' AND owner > ? ORDER BY owner LIMIT 1
         """

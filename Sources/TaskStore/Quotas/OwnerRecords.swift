@@ -3,10 +3,10 @@ import TaskModel
 
 /// The SQL statements for the size of owners' task records. Each accesses a single row by the owner's uid.
 enum OwnerRecordsSQL {
-    static let sum = "SELECT records FROM owner_total WHERE owner = ?"
+    static let sum = "SELECT record_bytes FROM owner_total WHERE owner = ?"
     static let add = """
-        INSERT INTO owner_total (owner, records) VALUES (?, ?)
-        ON CONFLICT (owner) DO UPDATE SET records = \(Schema.changedRecords("+ excluded.records"))
+        INSERT INTO owner_total (owner, record_bytes) VALUES (?, ?)
+        ON CONFLICT (owner) DO UPDATE SET \(Schema.adding("+ excluded.record_bytes", to: "record_bytes"))
         """
 }
 

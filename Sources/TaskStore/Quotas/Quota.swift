@@ -57,7 +57,7 @@ extension Database {
         guard quota.tasksPerOwner < .max || quota.recordsPerOwner < .max else { return }
         let staged = try firstRow(
             """
-            SELECT coalesce(sum(entries), 0), coalesce(sum(bytes), 0) FROM staged_set
+            SELECT coalesce(sum(entries), 0), coalesce(sum(bytes), 0) FROM staged_batch
             WHERE owner = ? AND is_dropped = 0
             """, [owner]
         ) { (entries: try $0.int(0), bytes: try $0.integer(1) as Int64) }
@@ -75,7 +75,7 @@ extension Database {
         let states = TaskState.stored.map(\.rawValue).joined(separator: " + ")
         return try firstRow(
             """
-            SELECT coalesce(sum(\(states)), 0) FROM flow
+            SELECT coalesce(sum(\(states)), 0) FROM fair_share_group
             WHERE owner = ?1 AND \(GroupSQL.visible) AND (?2 IS NULL OR batch = ?2)
             """, [owner, batch]
         ) { try $0.int(0) } ?? 0

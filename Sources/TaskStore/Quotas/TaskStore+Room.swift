@@ -46,14 +46,6 @@ extension DiskRoom {
     }
 }
 
-extension DiskRoom {
-    /// Returns a clause that says why a directory has no room for a copy of the database.
-    func lack(ofCopy bytes: Int64, in directory: String) -> String {
-        "the state directory \(directory) has no room for a copy of the database: the copy takes \(bytes / 1_024) KiB, "
-            + "\(free / 1_024) KiB are free, and \(reserved / 1_024) KiB are reserved for tasks"
-    }
-}
-
 extension TaskStore {
     /// The size of the write-ahead log in bytes; `nil` if it cannot be determined.
     package var logSize: Int64? {
@@ -83,7 +75,9 @@ extension TaskStore {
     func checkRoomForCopy(of bytes: Int64) throws(StoreError) {
         guard let room = DiskRoom(of: directory), !room.isAmple(for: bytes) else { return }
         throw .noRoom(
-            "\(room.lack(ofCopy: bytes, in: directory)); free some space and try again")
+            "the state directory \(directory) has no room for a copy of the database: the copy takes "
+                + "\(bytes / 1_024) KiB, \(room.free / 1_024) KiB are free, and \(room.reserved / 1_024) KiB are "
+                + "reserved for tasks; free some space and try again")
     }
 
     /// Returns the size of the unused pages of the database in bytes.

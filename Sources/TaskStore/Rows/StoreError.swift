@@ -14,6 +14,8 @@ package enum StoreError: Error, Sendable, Equatable {
     /// The database was written by a newer program; it was not modified. The version is that of the program that opened
     /// it last; `nil` if it is not known.
     case newer(path: String, schema: String, version: String?)
+    /// The database was written by a version that was developed before the first release; it was not modified.
+    case development(path: String)
     /// The file is not a database of dld; it was not modified.
     case notADatabase(path: String)
     /// The file is a copy that was put beside the log of another database; neither was modified.
@@ -53,6 +55,10 @@ extension StoreError: CustomStringConvertible {
         case .newer(let path, let schema, let version):
             "\(path) was written by a newer dld (\(version.map { "version \($0), " } ?? "")schema \(schema)); install "
                 + "that version or newer, or name another state directory"
+        case .development(let path):
+            "\(path) was written by an earlier development version of dld, whose database this version cannot read; "
+                + "nothing was changed. Finish its tasks with that version, or move the file away to begin with an "
+                + "empty database"
         case .notADatabase(let path):
             "\(path) is not a database of dld; move it away or name another state directory"
         case .foreignLog(let path):

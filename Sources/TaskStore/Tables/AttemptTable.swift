@@ -15,8 +15,8 @@ extension TaskStore {
 
 extension TaskAttempt {
     fileprivate static let columns = """
-        started_at, ended_at, address, bytes, name, connect, tls, first_byte, http_version, status, error_code,
-        error_message, http_status, warning, note
+        started_at, ended_at, address, bytes, name_ms, connect_ms, tls_ms, first_byte_ms, http_version,
+        response_status, error_code, error_message, http_status, warning, note
         """
 
     /// The maximum length of an error message, a warning or a note in bytes. A longer one is cut.

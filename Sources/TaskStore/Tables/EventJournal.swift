@@ -98,7 +98,7 @@ extension Database {
 
     /// Returns the batch of a task; `nil` if it has none.
     func batch(of id: TaskID) throws -> OwnedBatch? {
-        try firstRow("SELECT flow.owner, batch FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue]) { row in
+        try firstRow("SELECT task.owner, batch FROM \(GroupSQL.tasks) WHERE task.id = ?", [id.rawValue]) { row in
             let owner = try row.owner(0)
             return try row.textOrNil(1).map { OwnedBatch(owner: owner, name: $0) }
         } ?? nil
@@ -117,7 +117,8 @@ extension Database {
             """
             SELECT total(\(unfinished)), total(completed), total(failed), total(cancelled),
                 CAST(min(total(bytes_sum), \(Int64.max / 2)) AS INTEGER)
-            FROM flow INDEXED BY flow_owner WHERE owner = ? AND batch = ? AND \(GroupSQL.visible)
+            FROM fair_share_group INDEXED BY fair_share_group_owner
+            WHERE owner = ? AND batch = ? AND \(GroupSQL.visible)
             """, [owner, batch]
         ) { row in
             (

@@ -47,7 +47,7 @@ extension TaskStore {
         try read { database in
             try database.rows(
                 """
-                SELECT task.id, owner, host_mark, url, held_until FROM task_hold JOIN task ON task.id = task_id
+                SELECT task.id, owner, host_fingerprint, url, held_until FROM host_hold JOIN task ON task.id = task_id
                 WHERE held_until > ? AND state IN ('waiting', 'paused', 'queued')
                 """, [now]
             ) { row in
@@ -62,7 +62,7 @@ extension TaskStore {
     package func removeHolds(of tasks: [TaskID]) async throws(StoreError) {
         guard !tasks.isEmpty else { return }
         try await writes.perform(weight: tasks.count) { database in
-            for task in tasks { try database.run("DELETE FROM task_hold WHERE task_id = ?", [task.rawValue]) }
+            for task in tasks { try database.run("DELETE FROM host_hold WHERE task_id = ?", [task.rawValue]) }
         }
     }
 
@@ -70,7 +70,7 @@ extension TaskStore {
     package func hosts(of ids: [TaskID]) throws(StoreError) -> Set<OwnedHost> {
         let hosts = try read { database in
             try database.rows(
-                "SELECT DISTINCT owner, host_mark FROM task WHERE id IN (SELECT value FROM json_each(?))",
+                "SELECT DISTINCT owner, host_fingerprint FROM task WHERE id IN (SELECT value FROM json_each(?))",
                 [Self.list(ids)]
             ) { OwnedHost(owner: try $0.owner(0), fingerprint: try $0.integer(1)) }
         }
@@ -84,19 +84,19 @@ extension Database {
         for hold in holds {
             // The task may have been removed meanwhile.
             try run(
-                "INSERT OR REPLACE INTO task_hold (task_id, held_until) SELECT id, ?2 FROM task WHERE id = ?1",
+                "INSERT OR REPLACE INTO host_hold (task_id, held_until) SELECT id, ?2 FROM task WHERE id = ?1",
                 [hold.task.rawValue, hold.until])
         }
         try run(
             """
-            DELETE FROM task_hold WHERE held_until <= ?1 OR task_id NOT IN (
-                SELECT task_id FROM task_hold ORDER BY held_until DESC LIMIT ?2)
+            DELETE FROM host_hold WHERE held_until <= ?1 OR task_id NOT IN (
+                SELECT task_id FROM host_hold ORDER BY held_until DESC LIMIT ?2)
             """, [now, HostHold.maximumCount])
     }
 
     /// Shifts the ends of all holds after a change of the system clock.
     func shiftHolds(by milliseconds: Milliseconds) throws {
         guard milliseconds != 0 else { return }
-        try run("UPDATE task_hold SET held_until = max(0, held_until + ?)", [milliseconds])
+        try run("UPDATE host_hold SET held_until = max(0, held_until + ?)", [milliseconds])
     }
 }

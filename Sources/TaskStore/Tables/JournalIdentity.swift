@@ -55,14 +55,6 @@ extension JournalIdentity {
         }
     }
 
-    /// Gives the journal of a database its first name.
-    static func begin(in database: Database) throws {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-        try database.execute(
-            sql: "INSERT OR REPLACE INTO meta (name, value) VALUES ('journal', :name)",
-            arguments: ["name": String(repeating: "0", count: 16 - digits.utf8.count) + digits])
-    }
-
     /// Gives the journal of a backup a new name.
     static func renew(in database: Database) throws {
         try database.execute(
@@ -70,8 +62,8 @@ extension JournalIdentity {
                 INSERT INTO journal_origin (name, last, number)
                 SELECT value, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0),
                     (SELECT coalesce(max(number), 0) + 1 FROM journal_origin)
-                FROM meta WHERE name = 'journal'
+                FROM meta WHERE name = 'journal';
+                UPDATE meta SET value = lower(hex(randomblob(8))) WHERE name = 'journal';
                 """)
-        try begin(in: database)
     }
 }

@@ -23,7 +23,8 @@ struct StoredEntry: Equatable {
 
     /// The columns, in the order of ``arguments``.
     static let columns =
-        "kind, url, url_mark, output, directory, priority, key, specification, host_mark, entry_mark"
+        "kind, url, url_fingerprint, output, directory, priority, key, specification, host_fingerprint, "
+        + "entry_fingerprint"
     /// The columns and the batch, in the order of ``init(_:at:)``.
     static let columnsWithBatch = columns + ", batch"
     static let columnCount = 11

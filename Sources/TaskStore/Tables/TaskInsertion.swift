@@ -39,6 +39,15 @@ package struct PreparedTasks: Sendable {
     var tasks: [FreshTask] = []
 }
 
+/// The position of a task in the order of its group.
+enum QueuePosition {
+    /// The exponent of the gap between neighbours: a new task's position is its id times 2 to this power.
+    static let shift: Int64 = 20
+
+    /// Returns the position of a new task, behind all existing ones.
+    static func ofNew(_ id: Int64) -> Int64 { id << shift }
+}
+
 /// A range of consecutive tasks with the same state and reason.
 struct TaskRange {
     var ids: ClosedRange<Int64>
@@ -48,7 +57,7 @@ struct TaskRange {
 
 extension Database {
     private static let insertion = """
-        INSERT INTO task (id, position, flow, owner, created_at, path, state, reason, not_before,
+        INSERT INTO task (id, position, group_id, owner, created_at, path, state, reason, not_before,
             \(StoredEntry.columns)) VALUES
         """
 

@@ -66,7 +66,7 @@ extension TaskStore {
                 "INSERT OR IGNORE INTO webhook (name, position) SELECT value, ? FROM json_each(?)",
                 [try database.newestNumber(in: "event"), list])
             let rows = try database.rows(
-                "SELECT name, position, given_up, given_up_at, given_up_sequence, given_up_error FROM webhook", []
+                "SELECT name, position, given_up_count, given_up_at, given_up_sequence, given_up_error FROM webhook", []
             ) { row in
                 var record = WebhookRecord(position: try row.integer(1))
                 record.givenUpCount = try row.int(2)
@@ -122,7 +122,7 @@ extension TaskStore {
             if let givenUp = change.givenUp {
                 try database.run(
                     """
-                    UPDATE webhook SET given_up = given_up + 1, given_up_at = ?, given_up_sequence = ?,
+                    UPDATE webhook SET given_up_count = given_up_count + 1, given_up_at = ?, given_up_sequence = ?,
                         given_up_error = ? WHERE name = ?
                     """, [givenUp.at, givenUp.sequence, givenUp.message, name])
             }

@@ -522,7 +522,7 @@ struct StagedBatchTests {
         }
         while try await second.store.sweep() {}
         #expect(try Self.rows("staged_entry", second) == 0)
-        #expect(try Self.rows("staged_set", second) == 0)
+        #expect(try Self.rows("staged_batch", second) == 0)
         #expect(try await second.store.beginStagedBatch(owner: 1000, batch: "b") != stagedBatch)
     }
 
@@ -549,7 +549,7 @@ struct StagedBatchTests {
         #expect(try await fixture.store.put(foreign, three, now: 1_000) == 3)
         while try await fixture.store.sweep() {}
         #expect(try Self.rows("task", fixture) == 3)
-        #expect(try Self.rows("staged_set", fixture) == Int64(TaskStore.stagedBatchesPerOwner + 1))
+        #expect(try Self.rows("staged_batch", fixture) == Int64(TaskStore.stagedBatchesPerOwner + 1))
     }
 
     @Test("entries without batch and key are in their places before the commit, and nobody sees them")
@@ -590,7 +590,7 @@ struct StagedBatchTests {
         #expect(try store.events(after: 150, limit: 2).events.map(\.id) == [TaskID(151), TaskID(152)])
         while try await store.sweep() {}
         #expect(try records(fixture).count == 201)
-        #expect(try Self.rows("staged_set", fixture) == 0)
+        #expect(try Self.rows("staged_batch", fixture) == 0)
     }
 
     @Test("a dropped staged batch's hidden tasks are deleted a part at a time, and its groups with them")
@@ -607,7 +607,7 @@ struct StagedBatchTests {
         var parts = 0
         while try await store.sweep() { parts += 1 }
         #expect(parts == 3, "5,000 rows at most in each")
-        for table in ["task", "flow", "staged_set", "staged_range", "staged_entry"] {
+        for table in ["task", "fair_share_group", "staged_batch", "staged_task_range", "staged_entry"] {
             #expect(try Self.rows(table, fixture) == 0, "\(table)")
         }
         #expect(try await store.add([.sample(key: "k")], now: 1) == [.added(TaskID(12_001))])

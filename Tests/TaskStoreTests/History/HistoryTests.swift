@@ -166,7 +166,7 @@ struct HistoryTests {
                 let outputs = try database.rows("SELECT output FROM past_entry WHERE owner = ? ORDER BY id", [owner]) {
                     try $0.text(0)
                 }
-                return (outputs, try database.pastBytes(of: owner))
+                return (outputs, try database.pastEntryBytes(of: owner))
             }
         }
         let quota = Quota(recordsPerOwner: 16_000)
@@ -188,7 +188,7 @@ struct HistoryTests {
     func plans() throws {
         let fixture = try StoreFixture()
         for (sql, arguments, index) in [
-            (HistorySQL.endedByOwner, [], "flow USING INDEX flow_owner"),
+            (HistorySQL.endedByOwner, [], "fair_share_group USING INDEX fair_share_group_owner"),
             (HistorySQL.firstEnd, [1], "COVERING INDEX task_ended (owner=?"),
             (HistorySQL.ended, [1, 2], "COVERING INDEX task_ended (owner=?"),
             (HistorySQL.events, [1, 2], "INDEX event_owner (owner=?)"),

@@ -77,11 +77,11 @@ struct ReadyTasksTests {
     func plans() throws {
         let fixture = try StoreFixture()
         for (sql, arguments, index) in [
-            (ReadySQL.owners, [1], "flow_ready (owner>?)"),
-            (ReadySQL.groups, [1, 2, 3], "flow_ready (owner=? AND id>?)"),
-            (ReadySQL.inOrder, [1, 2, "[]", "[]", 3], "COVERING INDEX task_ready (flow=?)"),
-            (ReadySQL.hosts, [1, 2], "COVERING INDEX task_host (flow=? AND host_mark>?)"),
-            (ReadySQL.ofHost, [1, 2, "[]", 3], "COVERING INDEX task_host (flow=? AND host_mark=?)"),
+            (ReadySQL.owners, [1], "fair_share_group_ready (owner>?)"),
+            (ReadySQL.groups, [1, 2, 3], "fair_share_group_ready (owner=? AND id>?)"),
+            (ReadySQL.inOrder, [1, 2, "[]", "[]", 3], "COVERING INDEX task_ready (group_id=?)"),
+            (ReadySQL.hosts, [1, 2], "COVERING INDEX task_host (group_id=? AND host_fingerprint>?)"),
+            (ReadySQL.ofHost, [1, 2, "[]", 3], "COVERING INDEX task_host (group_id=? AND host_fingerprint=?)"),
         ] as [(String, StatementArguments, String)] {
             let plan = try fixture.store.read { database in
                 try database.rows("EXPLAIN QUERY PLAN " + sql, arguments) { try $0.text(3) }.joined(separator: "\n")

@@ -70,7 +70,7 @@ struct WaitingCausesTests {
         let plan = try fixture.store.read { database in
             try database.rows("EXPLAIN QUERY PLAN " + WaitingCauses.query, [nil, 2, 1]) { try $0.text(3) }
         }
-        #expect(plan.contains { $0.contains("task_lane (flow=? AND state=?)") }, "\(plan)")
+        #expect(plan.contains { $0.contains("task_state (group_id=? AND state=?)") }, "\(plan)")
         #expect(plan.contains { $0.contains("task_waiting (not_before>?)") }, "\(plan)")
         #expect(!plan.contains { $0 == "SCAN task" }, "\(plan)")
     }

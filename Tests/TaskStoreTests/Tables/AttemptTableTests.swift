@@ -72,18 +72,6 @@ struct AttemptTableTests {
         #expect(stored == String(repeating: "x", count: 499) + "…")
     }
 
-    @Test("a database of the thirteenth schema keeps its tasks, and takes attempts from then on")
-    func migration() async throws {
-        let directory = try TemporaryDirectory()
-        let old = try DatabaseQueue(path: directory.file("dld.db"))
-        try Schema.migrator.migrate(old, upTo: "v13")
-        try old.close()
-        let fixture = try StoreFixture(in: directory)
-        let id = try await fixture.add("https://example.org/a")
-        try await end(id, [attempt(1)], in: fixture)
-        #expect(try fixture.store.attempts(of: id) == [attempt(1)])
-    }
-
     @Test("a value of the wrong type is an error, and ends nothing")
     func damaged() async throws {
         let fixture = try StoreFixture()

@@ -101,7 +101,7 @@ struct EventJournalTests {
         }
         try await fixture.execute("DELETE FROM event")
         #expect(try fixture.number("SELECT count(*) FROM removed_task") == 0)
-        #expect(try fixture.number("SELECT removed_bytes FROM owner_total WHERE owner = 7") == 0)
+        #expect(try fixture.number("SELECT removed_task_bytes FROM owner_total WHERE owner = 7") == 0)
     }
 
     @Test("a filter selects by task, batch, owner, state, type and kind, and says how far the journal was read")
@@ -230,13 +230,13 @@ struct EventJournalTests {
             let tasks = (0..<100).map { NewTask.sample("https://example.org/\(long)\($0)", owner: 7) }
             _ = try await fixture.store.remove(try await fixture.store.add(tasks, now: 1).map(\.id), owner: nil, now: 2)
         }
-        let size = try #require(try fixture.number("SELECT removed_bytes FROM owner_total WHERE owner = 7"))
+        let size = try #require(try fixture.number("SELECT removed_task_bytes FROM owner_total WHERE owner = 7"))
         #expect(size > 300 * 8_000)
         let kept = KeptHistory(since: 0, count: 1_000_000)
         #expect(try await fixture.store.trimEvents(kept) == false)
         var rounds = 0
         while try await fixture.store.trimEvents(kept, removedBytes: 1_000_000), rounds < 20 { rounds += 1 }
-        let left = try #require(try fixture.number("SELECT removed_bytes FROM owner_total WHERE owner = 7"))
+        let left = try #require(try fixture.number("SELECT removed_task_bytes FROM owner_total WHERE owner = 7"))
         #expect(left <= 1_000_000)
         #expect(try fixture.store.lastTrimmedEvent(owner: 7) > 0)
     }

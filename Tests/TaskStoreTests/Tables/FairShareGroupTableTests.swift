@@ -10,13 +10,13 @@ struct FairShareGroupTableTests {
     private func counts(_ fixture: StoreFixture) throws -> (kept: [[Int64]], true: [[Int64]]) {
         let states = TaskState.stored.map(\.rawValue)
         return try fixture.store.read { database in
-            let kept = try database.rows("SELECT id, \(states.joined(separator: ", ")) FROM flow ORDER BY id") { row in
-                try (0...states.count).map { try row.integer($0) }
-            }
+            let kept = try database.rows(
+                "SELECT id, \(states.joined(separator: ", ")) FROM fair_share_group ORDER BY id"
+            ) { row in try (0...states.count).map { try row.integer($0) } }
             let sums = states.map { "sum(state = '\($0)')" }.joined(separator: ", ")
-            let real = try database.rows("SELECT flow, \(sums) FROM task GROUP BY flow ORDER BY flow") { row in
-                try (0...states.count).map { try row.integer($0) }
-            }
+            let real = try database.rows(
+                "SELECT group_id, \(sums) FROM task GROUP BY group_id ORDER BY group_id"
+            ) { row in try (0...states.count).map { try row.integer($0) } }
             return (kept, real)
         }
     }

@@ -129,29 +129,4 @@ struct PieceHashTableTests {
             }
         }
     }
-
-    @Test("a database of the first schema keeps its tasks, and takes digests from then on")
-    func migration() async throws {
-        let directory = try TemporaryDirectory()
-        let old = try DatabaseQueue(path: directory.file("dld.db"))
-        try Schema.migrator.migrate(old, upTo: "v1")
-        try await old.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO task (kind, url, priority, host, state, owner, created_at, specification)
-                    VALUES ('download', 'https://example.org/a', 1, 'https://example.org:443', 'queued', 1000, 7,
-                        '{"checksum":"md5:00","url":""}');
-                    INSERT INTO task_secret (task_id, json) VALUES (1, '{"user":"u"}');
-                    """)
-        }
-        try old.close()
-
-        let fixture = try StoreFixture(in: directory)
-        let work = try #require(try fixture.store.work(for: TaskID(1)))
-        #expect(work.record.specification.checksum == "md5:00" && work.secrets.user == "u")
-        #expect(work.record.createdAt == 7)
-        #expect(try fixture.store.pieceHashes(of: TaskID(1)) == nil)
-        let ids = try await fixture.add(Self.task("https://example.org/b", Self.pieces(1)))
-        #expect(try fixture.store.pieceHashes(of: ids[0]) == Self.pieces(1))
-    }
 }
