@@ -78,6 +78,7 @@ public final class EventFollower {
                 return event
             } catch {
                 try recover(from: error)
+                if deadline.isOver { return nil }
             }
         }
     }

@@ -25,7 +25,7 @@ extension TaskQueue {
 
     /// Stores where downloads will be after a change of the directories for downloads.
     ///
-    /// - Returns: warnings about downloads that begin again, since their part files stay in another directory.
+    /// - Returns: warnings about downloads whose part files are in another directory now.
     func updatePaths(_ settings: QueueSettings) async -> [String] {
         let places = [settings.downloadDirectory, settings.layout.rawValue, "\(settings.daemonUser)"]
         let running = await onSharedThreads { [scheduler] in await scheduler.runningIDs }
@@ -36,8 +36,12 @@ extension TaskQueue {
                 (try? DownloadPlace(directory: directory, owner: owner, settings: settings))?.path
             }
             return left.sorted { $0.key < $1.key }.prefix(Self.mostWarnings).map { directory, count in
-                "\(count == 1 ? "1 download begins" : "\(count) downloads begin") again in the new directory, since "
-                    + "downloads.roots does not have \(directory): the part files stay there"
+                let (files, they) =
+                    count == 1
+                    ? ("file of 1 download was", "it begins") : ("files of \(count) downloads were", "they begin")
+                return "the part \(files) in \(directory) and is looked for in the new directory: move the part files "
+                    + "(.dld-*.part) there while the daemon is stopped, or set the earlier directory again; otherwise "
+                    + "\(they) anew, and a running one when it is interrupted"
             }
         } catch {
             logger.error("cannot update the paths of downloads", metadata: ["error": "\(error)"])

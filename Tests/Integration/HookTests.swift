@@ -145,6 +145,33 @@ struct HookTests {
         _ = try await second.wait()
     }
 
+    @Test("the time of --timeout ends what waits for events while the daemon is away", arguments: [true, false])
+    func timeoutWithoutDaemon(runsHook: Bool) async throws {
+        let daemon = try await DaemonProcess.started()
+        let words = runsHook ? ["--exec", command] : ["--follow"]
+        let waiting = try ChildProcess(
+            [DaemonProcess.program("dlctl"), "--socket", daemon.socket, "events", "--timeout", "3s"] + words,
+            environment: ["XDG_STATE_HOME": place.path])
+        try await Task.sleep(for: .milliseconds(500))
+        try await daemon.kill()
+        #expect(try await waiting.wait() == .exited(75), "\(waiting.standardError)")
+    }
+
+    @Test("a command that succeeds after SIGTERM is done, and does not run again")
+    func lateSuccess() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])
+        let daemon = try await DaemonProcess.started()
+        let first = try hook(
+            daemon, "--on", "completed", "--timeout", "3s", command: "trap '' TERM; sleep 5; \(command)")
+        try await waitForCursor()
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded)
+        #expect(try await first.wait() == .exited(75))
+        #expect(lines().count == 1)
+        let second = try hook(daemon, "--on", "completed", "--timeout", "1s", command: command)
+        #expect(try await second.wait() == .exited(75))
+        #expect(lines().count == 1)
+    }
+
     @Test("a hook that has done all is not told of lost events once the journal is shortened, killed or not")
     func shortenedJournal() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])

@@ -18,7 +18,7 @@ package enum FailureAdvice {
         return switch code {
         case .dns: "check the name of the host (\(set) --url URL), or try again: \(retry)"
         case .connect, .timeout, .stalled, .truncated:
-            "once the server answers: \(retry) (after \(set) --max-attempts 1000 it tries for days)"
+            "once the server answers: \(retry) (after \(set) --max-attempts 1000 it tries longer)"
         case .tls: "have the certificate or host key put right or trusted, then: \(retry)"
         case .tooManyRedirects, .protocolNotAllowed:
             "give the URL of the file itself (\(set) --url URL), or try again: \(retry)"

@@ -121,8 +121,15 @@ struct Admission {
     ) throws(FieldError) -> NewTask {
         var specification = asked
         // As for a new upload, a URL that ends in a slash gets the file's name.
-        if asked.url != before.url, let file = asked.file, !asked.isForm, UploadPlace(asked.url) == .directory {
-            specification.url = UploadPlace.url(of: file, beneath: asked.url)
+        if asked.url != before.url, let file = asked.file, !asked.isForm {
+            switch UploadPlace(asked.url) {
+            case .directory: specification.url = UploadPlace.url(of: file, beneath: asked.url)
+            case .directoryWithQuery:
+                throw FieldError(
+                    field: "url",
+                    message: "ends in / before its query or fragment; give the name of the file before it")
+            case .file: break
+            }
         }
         let address = try Self.validate(specification)
         try checkSecrets(asked, before, address, owner: owner)

@@ -95,14 +95,14 @@ extension TaskStore {
     private static let pathsTogether = 5_000
 
     /// Stores the paths that downloads have where directories of downloads are others than before. Those that have
-    /// completed stay where they are, and so do those that have begun, where that is still allowed: their tasks name
-    /// the directory from now on.
+    /// completed stay where they are.
     ///
     /// - Parameters:
     ///   - places: a text that is another one where a directory may have changed.
     ///   - running: the running tasks, which keep their place.
     ///   - directory: Returns the absolute directory of an owner's task that names `directory`; `nil` to keep the path.
-    /// - Returns: the numbers of part files that are left in directories that are no longer allowed, by directory.
+    /// - Returns: the numbers of downloads that have begun in another directory than they will continue in, by that
+    ///   directory.
     package func updatePaths(
         for places: String, running: Set<TaskID>,
         _ directory: @Sendable (_ directory: String?, _ owner: UInt32) -> String?
@@ -117,41 +117,33 @@ extension TaskStore {
             let page = try read { [last] database in
                 try database.rows(
                     """
-                    SELECT id, owner, directory, path, bytes_done FROM task
+                    SELECT id, owner, directory, path, bytes_done > 0 FROM task
                     WHERE id > ? AND kind = 'download' AND state <> 'completed' AND path IS NOT NULL ORDER BY id LIMIT ?
                     """, [last, Self.pathsTogether]
                 ) { row in
                     (
                         id: try row.id(0), owner: try row.owner(1), directory: try row.textOrNil(2),
-                        path: try row.text(3), hasBegun: try row.integer(4) > 0
+                        path: try row.text(3), hasBegun: try row.integer(4) != 0
                     )
                 }
             }
             guard let end = page.last else { break }
             last = end.id.rawValue
-            var moved: [(id: TaskID, from: String, directory: String?, to: String)] = []
+            var moved: [(id: TaskID, from: String, to: String)] = []
             for task in page {
                 guard let now = directory(task.directory, task.owner) else { continue }
                 let name = FileName.last(of: task.path)
                 let path = (now == "/" ? "" : now) + "/" + name
                 if path == task.path { continue }
-                let isRunning = running.contains(task.id)
-                if task.hasBegun || isRunning {
-                    let before = String(task.path.dropLast(name.count + 1))
-                    let isOwn = task.directory?.hasPrefix("~") ?? false
-                    if !isOwn, !before.isEmpty, directory(before, task.owner) == before {
-                        moved.append((task.id, task.path, before, task.path))
-                        continue
-                    }
-                    if isRunning { continue }
-                    left[before, default: 0] += 1
+                if task.hasBegun || running.contains(task.id) {
+                    left[String(task.path.dropLast(name.count + 1)), default: 0] += 1
                 }
-                moved.append((task.id, task.path, task.directory, path))
+                if !running.contains(task.id) { moved.append((task.id, task.path, path)) }
             }
             _ = try await inParts(moved, ()) { database, task, _ in
                 try database.run(
-                    "UPDATE task SET path = ?, directory = ? WHERE id = ? AND path = ? AND state <> 'completed'",
-                    [task.to, task.directory, task.id.rawValue, task.from])
+                    "UPDATE task SET path = ? WHERE id = ? AND path = ? AND state <> 'completed'",
+                    [task.to, task.id.rawValue, task.from])
                 return 0
             }
         }

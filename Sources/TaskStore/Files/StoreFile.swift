@@ -19,8 +19,12 @@ struct StoreFile {
         guard let versions = try Self.beginning(of: path, count: 20)?[18..<20], versions.allSatisfy({ $0 == 1 }) else {
             return
         }
+        if hasLog { throw .foreignLog(path: path) }
+    }
+
+    private var hasLog: Bool {
         var status = stat()
-        if lstat(path + "-wal", &status) == 0, status.st_size > 0 { throw .foreignLog(path: path) }
+        return lstat(path + "-wal", &status) == 0 && status.st_size > 0
     }
 
     /// Creates the file if it does not exist; otherwise validates it without changing it.
@@ -49,7 +53,11 @@ struct StoreFile {
         var status = stat()
         guard lstat(path, &status) == 0 else { throw .io(Self.reason(path)) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notADatabase(path: path) }
-        if status.st_size == 0 { return }
+        if status.st_size == 0 {
+            // Only a database that has been written to has a log.
+            if hasLog { throw .corrupt("\(path) is empty, and its log is not") }
+            return
+        }
         if try !hasMagic() {
             guard try isUnfinished() else { throw .notADatabase(path: path) }
         }

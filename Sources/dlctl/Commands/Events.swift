@@ -147,7 +147,7 @@ extension Context {
     ) -> EventFollower {
         EventFollower(
             after: after, journal: journal, since: since, filter: filter,
-            connect: { () throws(ClientError) in try self.connect(waits: true) },
+            connect: { () throws(ClientError) in try self.connect() },
             report: { self.report(.daemonAway) })
     }
 }

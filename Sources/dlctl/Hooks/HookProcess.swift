@@ -32,8 +32,10 @@ struct HookProcess {
         case failure(String)
     }
 
-    /// The shell runs the command without the lock: what the command leaves behind must not hold it.
+    /// The shell runs the command without the lock: what the command leaves behind must not hold it. The shell outlives a
+    /// SIGTERM to the group, so that it records the success of a command that ends with 0 then.
     private static let script = """
+        trap : TERM
         /bin/sh -c "$1" 3<&-
         status=$?
         [ "$status" -eq 0 ] || exit "$status"

@@ -15,8 +15,6 @@ final class HookRunner: Sendable {
         var free: [Int]
         /// The commands that run, by their events.
         var runs: [Int64: HookRun] = [:]
-        /// Whether no further command starts, since the time is over.
-        var isOver = false
         /// Whether the main thread waits for the end of a command.
         var isWaiting = false
     }
@@ -63,7 +61,6 @@ final class HookRunner: Sendable {
         while true {
             waitUntil(\.hasRoom)
             if deadline.isOver {
-                state.withLock { $0.isOver = true }
                 waitUntil(\.isIdle)
                 throw .timeIsOver
             }
@@ -162,7 +159,7 @@ final class HookRunner: Sendable {
             } catch {
                 return .failure(error)
             }
-            guard !state.isOver, let thread = state.free.last, let entry = state.queue.next() else {
+            guard !deadline.isOver, let thread = state.free.last, let entry = state.queue.next() else {
                 return .success(nil)
             }
             state.free.removeLast()

@@ -42,7 +42,7 @@ struct FailureAdviceTests {
     @Test("where the server does not answer, the advice says how to try longer")
     func patience() {
         let advice =
-            "once the server answers: dlctl retry 42 (after dlctl set 42 --max-attempts 1000 it tries for days)"
+            "once the server answers: dlctl retry 42 (after dlctl set 42 --max-attempts 1000 it tries longer)"
         for code in [ErrorCode.connect, .timeout] { #expect(FailureAdvice.text(for: code, task: "42") == advice) }
     }
 
