@@ -115,7 +115,7 @@ extension TrustOptions {
     init(for host: String, port: Int, of task: any LoopTask, _ request: TransferRequest) {
         let session = task.session
         self.init(for: host, port: port, request, session.serverTrustPolicyManager, session.configuration)
-        asksDelegate = session.callbacks.decidesTrust || session.callbacks.decidesOwnTrust(of: task)
+        asksDelegate = session.delegate.decidesTrust || session.delegate.decidesOwnTrust(of: task)
     }
 
     /// Creates the options for a host: its policy, or else the keys that the configuration pins for it. A request that

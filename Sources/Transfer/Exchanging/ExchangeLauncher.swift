@@ -33,7 +33,7 @@ final class ExchangeLauncher {
     private static let longestHead = 128 * 1024
 
     private unowned let core: LoopCore
-    private let session: any TaskSession
+    private let session: Session
     var task: any LoopTask
     /// The number of launches and cancellations, by which late replies of the resolver are recognised and ignored.
     private var attempt = 0

@@ -31,11 +31,11 @@ extension Transaction: ExchangeHandler {
     func receive(_ head: ResponseHead) -> Bool {
         if !isQuiet {
             task.core.setResponse(head, to: sentCredential(for: head))
-            session.callbacks.task(task, didReceive: head)
+            session.delegate.task(task, didReceive: head)
         }
         client.didReceiveHead(head)
         let asksAboutRedirects =
-            RedirectRule.isRedirect(head.status) && session.callbacks.decidesRedirects(of: task)
+            RedirectRule.isRedirect(head.status) && session.delegate.decidesRedirects(of: task)
         return perform(machine.headReceived(head, asksAboutRedirects: asksAboutRedirects))
     }
 

@@ -12,12 +12,12 @@ extension Transaction {
         }
         switch pending.question {
         case .redirect(let head, let request, _):
-            session.callbacks.task(task, willPerformHTTPRedirection: head, newRequest: request) {
+            session.delegate.task(task, willPerformHTTPRedirection: head, newRequest: request) {
                 reply.give(.redirect($0))
             }
         case .challenge(let demand, let head):
             let challenge = challenge(for: demand, in: head)
-            session.callbacks.task(task, didReceive: challenge) { disposition, credential in
+            session.delegate.task(task, didReceive: challenge) { disposition, credential in
                 let isDefault = disposition == .performDefaultHandling
                 let (disposition, credential) =
                     isDefault
@@ -27,7 +27,7 @@ extension Transaction {
         case .trust(let shown):
             guard let url else { return false }
             let challenge = AuthenticationChallenge(judging: shown, port: url.port, scheme: url.scheme)
-            session.callbacks.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
+            session.delegate.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
         case .response(let head): client.askDelegate(about: head) { reply.give(.response($0)) }
         }
         if let decision = reply.immediateDecision() { return perform(machine.answered(number, decision)) }
@@ -63,7 +63,7 @@ extension Transaction {
     /// Returns the criteria by which the server of an exchange is trusted.
     func trustOptions(for url: CurlURL) -> TrustOptions {
         var options = TrustOptions(for: url.host, port: url.port, of: task, request)
-        options.asksTask = session.callbacks.decidesOwnTrust(of: task)
+        options.asksTask = session.delegate.decidesOwnTrust(of: task)
         options.isLenient = options.mayForgive && machine.isLenient(at: url)
         return options
     }

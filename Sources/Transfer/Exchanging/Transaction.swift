@@ -30,7 +30,7 @@ final class Transaction {
     unowned let core: LoopCore
     /// The loop's time, which each chunk of a body needs.
     let clock: LoopClock
-    let session: any TaskSession
+    let session: Session
     let launcher: ExchangeLauncher
 
     /// The number of the transaction within its run.
@@ -147,7 +147,7 @@ final class Transaction {
         beginExchange()
         stored = StoredBody(head: response.head, bytes: response.body)
         task.core.setResponse(response.head)
-        session.callbacks.task(task, didReceive: response.head)
+        session.delegate.task(task, didReceive: response.head)
         perform(machine.storedResponseFound(response.head))
     }
 

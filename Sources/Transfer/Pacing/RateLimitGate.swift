@@ -32,7 +32,7 @@ struct RateLimitGate {
 
     init(
         _ direction: Direction, at origin: (scheme: String, host: String, port: Int), limits: ByteLimits,
-        session: any TaskSession, makeWake: @escaping () -> () -> Void = { {} }
+        session: Session, makeWake: @escaping () -> () -> Void = { {} }
     ) {
         id = limits.line.makeID()
         self.makeWake = makeWake

@@ -20,7 +20,7 @@ final class RemoteExchange: ExchangeHandler {
     private unowned var client: any RemoteExchangeClient
     private let task: any LoopTask
     private unowned let core: LoopCore
-    private let session: any TaskSession
+    private let session: Session
     private var machine: RemoteExchangeStateMachine
     private var connection: Connection
     private var resolution: RouteResolution?

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A session distributes its transfers over a few event loop threads. It also has resolver threads, threads for disk
 /// syncs and a thread that publishes finished files.
-public final class Session: TaskSession {
+public final class Session: Sendable {
     /// The delegate, which receives every callback of this session.
     public let delegate: SessionDelegate
     /// The events of the requests on this session.
@@ -13,7 +13,6 @@ public final class Session: TaskSession {
     /// The monitors of the requests; `nil` without any.
     let monitors: EventMonitorGroup?
     let resources: SessionResources
-    let runs: any RunFactory = TaskRuns()
 
     /// The configuration with which the session was created.
     public var configuration: SessionConfiguration { _read { yield resources.configuration } }
@@ -21,7 +20,7 @@ public final class Session: TaskSession {
     public var downloadLimiter: RateLimiter { resources.downloadLimiter }
     /// The limiter of the upload rate, which can be changed at any time.
     public var uploadLimiter: RateLimiter { resources.uploadLimiter }
-    var callbacks: any TaskCallbacks { delegate }
+    var resolver: Resolver { resources.resolver }
 
     private struct State {
         var tasks: [Int: any LoopTask] = [:]
@@ -279,6 +278,7 @@ public final class Session: TaskSession {
         }
     }
 
+    /// Cancels a task that was started.
     func cancel(_ task: any LoopTask) {
         if state.withLock({ $0.gate?.giveUp(task.identifier) ?? false }) {
             complete(unstarted: task, .cancelled)
@@ -315,6 +315,8 @@ public final class Session: TaskSession {
         if let download = task as? DownloadTask { download.perform { $0.mayBorrow(at: origin) } }
     }
 
+    /// Releases a task's place at its host before the task completes, since it no longer uses the network. A task that
+    /// waits for the place starts.
     func releaseConnection(of task: any LoopTask) {
         passOn(state.withLock { $0.releasePlace(of: task) })
     }
@@ -345,6 +347,7 @@ public final class Session: TaskSession {
         return true
     }
 
+    /// Starts a task: at once, or when its host's connection limit allows it.
     func start(_ task: any LoopTask) {
         switch enter(task) {
         case .refused:
@@ -368,6 +371,10 @@ public final class Session: TaskSession {
         }
     }
 
+    /// Returns the event loop of a task; `nil` before the task runs.
+    func loop(for task: any LoopTask) -> TransferLoop? { task.core.loop?.loop }
+
+    /// Runs `work` on the loop's thread if the task is still running.
     func perform(_ task: any LoopTask, _ work: @escaping @Sendable (any LoopRun) -> Void) {
         loop(for: task)?.post { core in
             if let run = task.run(on: core) { work(run) }
@@ -384,6 +391,7 @@ public final class Session: TaskSession {
         complete(task, error)
     }
 
+    /// Completes a task and notifies its delegate. A second call has no effect.
     func complete(_ task: any LoopTask, _ error: TransferError?) {
         let error = error?.named(byServerOf: task.originalRequest.url)
         guard task.core.complete(error) else { return }

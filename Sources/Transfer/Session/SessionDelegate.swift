@@ -12,7 +12,7 @@ import Synchronization
 /// `@unchecked`, since the compiler cannot check a class with subclasses: every stored property is a `let` of a
 /// `Sendable` type. The same is required of subclasses.
 @dynamicMemberLookup
-open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
+open class SessionDelegate: @unchecked Sendable {
     private struct State {
         var overrides = Overrides()
         var requests: [Int: Request] = [:]
@@ -138,16 +138,22 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
 
     // MARK: From any task
 
+    /// Returns the request before adapters; `nil` if the task belongs to no request.
     func originalRequest(of task: any SessionTask) -> TransferRequest? { self[task]?.original }
 
+    /// Returns whether the task's request can have another attempt; `nil` if the task belongs to no request.
     func mayRetry(_ task: any SessionTask) -> Bool? { self[task]?.mayBeTriedAgain }
 
+    /// Returns whether the first bytes of a download make a checkpoint due, whatever the session's interval.
     func wantsFirstCheckpoint(of task: DownloadTask) -> Bool {
         (self[task] as? DownloadRequest)?.downloadDelegate.wantsFirstCheckpoint ?? false
     }
 
+    /// Returns the remains of the request's earlier attempts on a file server; `nil` if the task belongs to no upload
+    /// request.
     func uploadRemains(of task: any SessionTask) -> UploadRemains? { (self[task] as? UploadRequest)?.remains }
 
+    /// Observes the head of a response, redirects and challenges included.
     func task(_ task: any SessionTask, didReceive head: ResponseHead) {
         guard isMonitored.load(ordering: .acquiring), let request = self[task] else { return }
         request.session.monitors?.notify { $0.request(request, didReceive: head) }
@@ -185,7 +191,7 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         self[task].map { $0.delegate.taskDidReceiveChallenge != nil || $0.delegate.isSubclassed } ?? false
     }
 
-    private static func session(of task: any SessionTask) -> Session? { (task as? any LoopTask)?.session as? Session }
+    private static func session(of task: any SessionTask) -> Session? { (task as? any LoopTask)?.session }
 
     /// Called for a challenge. The session's closures come first for server trust, which concerns all its tasks. For
     /// credentials they are called only if the task has no closure and no request.
@@ -235,6 +241,7 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         completion(disposition, credential)
     }
 
+    /// Returns whether a closure supplies the body's stream when the body is sent again.
     func decidesBodyStreams(of task: any SessionTask) -> Bool {
         if handles(.taskNeedNewBodyStream) { return true }
         guard let delegate = self[task]?.delegate else { return false }
@@ -287,6 +294,7 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
 
     // MARK: From data tasks
 
+    /// Returns whether a closure decides on the task's response.
     func decidesResponses(of task: DataTask) -> Bool { handles(.dataTaskDidReceiveResponse) }
 
     /// Called for a response whose body is about to be received; `completion` decides what to do with it.
@@ -301,8 +309,10 @@ open class SessionDelegate: TaskCallbacks, @unchecked Sendable {
         }
     }
 
+    /// Whether a closure receives the bytes of every response.
     var receivesData: Bool { responds(to: .dataTaskDidReceiveData) }
 
+    /// Whether a subclass may see the bytes of every response before they are kept.
     var observesData: Bool { isSubclassed }
 
     /// Called for received bytes. The implementation here keeps them or passes them on, as the request says, unless

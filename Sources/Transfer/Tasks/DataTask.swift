@@ -31,7 +31,7 @@ enum BodySink: Sendable {
 /// `Sendable` type.
 public class DataTask: LoopTask, @unchecked Sendable {
     let core: TaskCore
-    let session: any TaskSession
+    let session: Session
     let body: RequestBody
     let sink: BodySink
     private let currentRun = LoopConfined<any LoopRun>()
@@ -41,7 +41,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
 
     init(
         _ request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress,
-        session: any TaskSession
+        session: Session
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
@@ -72,7 +72,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     func setData(_ data: Data) { collected.withLock { $0 = data } }
 
     func beginRun(on core: LoopCore) -> any LoopRun {
-        let run = session.runs.makeRun(for: self, on: core)
+        let run = makeRun(on: core)
         setRun(run, on: core)
         return run
     }
@@ -93,7 +93,7 @@ public final class UploadTask: DataTask, @unchecked Sendable {
 
     init(
         _ request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress,
-        responseProgress: TransferProgress, session: any TaskSession
+        responseProgress: TransferProgress, session: Session
     ) {
         receiving = responseProgress
         super.init(request, body: body, sink: sink, progress: progress, session: session)

@@ -7,7 +7,7 @@ import Synchronization
 /// when complete.
 public final class DownloadTask: LoopTask {
     let core: TaskCore
-    let session: any TaskSession
+    let session: Session
     let body: RequestBody
     let placement: DownloadPlacement
     /// Whether the request may be sent again for other ranges, in this task or in a later one: a range is defined for
@@ -48,7 +48,7 @@ public final class DownloadTask: LoopTask {
     /// - Parameter unadapted: the request before adapters; by default `request`.
     init(
         _ request: TransferRequest, body: RequestBody = .none, placement: DownloadPlacement, resumeData: ResumeData?,
-        progress: TransferProgress, session: any TaskSession, unadapted: TransferRequest? = nil,
+        progress: TransferProgress, session: Session, unadapted: TransferRequest? = nil,
         mismatches: Mismatches = Mismatches()
     ) {
         core = TaskCore(request, progress: progress)
@@ -72,7 +72,7 @@ public final class DownloadTask: LoopTask {
         earlier = nil
         mismatches = Mismatches()
         mutable = Mutex(State())
-        unadapted = task.session.callbacks.originalRequest(of: task) ?? task.originalRequest
+        unadapted = task.session.delegate.originalRequest(of: task) ?? task.originalRequest
     }
 
     private static func isRepeatable(_ request: TransferRequest, _ body: RequestBody) -> Bool {
@@ -101,7 +101,7 @@ public final class DownloadTask: LoopTask {
     func setFile(_ file: PublishedFile) { mutable.withLock { $0.file = file } }
 
     func beginRun(on core: LoopCore) -> any LoopRun {
-        let run = session.runs.makeRun(for: self, on: core)
+        let run = makeRun(on: core)
         setRun(run, on: core)
         return run
     }

@@ -46,7 +46,7 @@ public enum SessionTaskState: Sendable, Equatable {
 /// A task as its session carries it out.
 protocol LoopTask: SessionTask {
     var core: TaskCore { get }
-    var session: any TaskSession { get }
+    var session: Session { get }
     /// Creates the run of the task, and keeps it until ``endRun(on:)``.
     func beginRun(on core: LoopCore) -> any LoopRun
     /// Returns the run of the task; `nil` before its beginning and after its end.

@@ -20,7 +20,7 @@ import Curl
 /// connecting.
 public final class StreamTask: LoopTask {
     let core: TaskCore
-    let session: any TaskSession
+    let session: Session
     let channel: StreamChannel
     /// The work of the task on its connection: ``channel``, or a WebSocket.
     let link: any StreamLink
@@ -29,7 +29,7 @@ public final class StreamTask: LoopTask {
     private let isShared: Bool
 
     init(
-        _ request: TransferRequest, progress: TransferProgress, session: any TaskSession, channel: StreamChannel? = nil
+        _ request: TransferRequest, progress: TransferProgress, session: Session, channel: StreamChannel? = nil
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
@@ -40,7 +40,7 @@ public final class StreamTask: LoopTask {
 
     /// Creates a task that carries another protocol. The calls of the task itself are refused.
     init(
-        _ request: TransferRequest, progress: TransferProgress, session: any TaskSession, link: any StreamLink
+        _ request: TransferRequest, progress: TransferProgress, session: Session, link: any StreamLink
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
@@ -51,7 +51,7 @@ public final class StreamTask: LoopTask {
     }
 
     func beginRun(on core: LoopCore) -> any LoopRun {
-        let run = session.runs.makeRun(for: self, on: core)
+        let run = makeRun(on: core)
         setRun(run, on: core)
         return run
     }

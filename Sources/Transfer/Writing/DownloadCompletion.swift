@@ -3,7 +3,7 @@ import Curl
 /// The end of a download: its bytes are verified and published under the final name, or kept with resume data.
 struct DownloadCompletion: Sendable {
     private let task: DownloadTask
-    private var session: any TaskSession { task.session }
+    private var session: Session { task.session }
     private var resources: SessionResources { task.session.resources }
 
     init(_ task: DownloadTask) { self.task = task }
@@ -15,7 +15,7 @@ struct DownloadCompletion: Sendable {
         leaveNetwork(isPublished: true)
         part.endUncachedWrites()
         task.progress.setPhase(verification == nil && destination.pieces == nil ? .publishing : .verifying)
-        session.callbacks.downloadTask(didReceiveAll: task)
+        session.delegate.downloadTask(didReceiveAll: task)
         do throws(TransferError) {
             try destination.check(size: size)
         } catch {
@@ -58,7 +58,7 @@ struct DownloadCompletion: Sendable {
             switch result {
             case .success(let file):
                 task.setFile(file)
-                session.callbacks.downloadTask(task, didFinishDownloading: file)
+                session.delegate.downloadTask(task, didFinishDownloading: file)
                 session.complete(task, nil)
             case .failure(let error): keep(part, ranges: part.durable, error)
             }
@@ -120,7 +120,7 @@ struct DownloadCompletion: Sendable {
                 let file = try taken.file()
                 task.progress.setTotal(file.size)
                 task.setFile(file)
-                session.callbacks.downloadTask(task, didFinishDownloading: file)
+                session.delegate.downloadTask(task, didFinishDownloading: file)
                 session.complete(task, nil)
             } catch {
                 session.complete(task, error)

@@ -51,7 +51,7 @@ final class DownloadFile {
         if case .fixed(let target) = task.placement { self.target = target }
         checkpoints = CheckpointWindow(
             interval: task.session.configuration.checkpointInterval, limit: task.session.configuration.checkpointLimit,
-            isDueAtOnce: task.session.callbacks.wantsFirstCheckpoint(of: task))
+            isDueAtOnce: task.session.delegate.wantsFirstCheckpoint(of: task))
     }
 
     deinit {
@@ -62,7 +62,7 @@ final class DownloadFile {
     /// The number of contiguous bytes present from the start of the file.
     var front: Int64 { contents.front }
 
-    private var session: any TaskSession { task.session }
+    private var session: Session { task.session }
 
     // MARK: Life cycle
 
@@ -84,7 +84,7 @@ final class DownloadFile {
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
             let found = try task.reopenPart(resumeData)
         else {
-            session.callbacks.downloadTask(task, didRestartBecause: "the part file is gone, or was changed")
+            session.delegate.downloadTask(task, didRestartBecause: "the part file is gone, or was changed")
             startOver()
             if target != nil, task.originalRequest.checksDestinationFirst { _ = try partForWriting() }
             return
@@ -181,7 +181,7 @@ final class DownloadFile {
     ///   - stated: the digest stated by the server.
     func expect(_ known: FileDigest?, stated: FileDigest?) {
         if let known, let stated, known.contradicts(stated) {
-            session.callbacks.downloadTask(task, didDoubt: "the server reported another digest than expected")
+            session.delegate.downloadTask(task, didDoubt: "the server reported another digest than expected")
         }
         guard (known ?? stated) != digest else { return }
         stopVerifying()
@@ -427,9 +427,9 @@ final class DownloadFile {
     private func record(_ range: Range<Int64>) {
         contents.record(range)
         task.progress.setCompleted(count)
-        session.callbacks.downloadTask(
+        session.delegate.downloadTask(
             task, didWriteData: Int64(range.count), total: count, expected: task.progress.totalBytes)
-        if checkpoints.receive(Int64(range.count)) { session.callbacks.downloadTask(wantsCheckpoint: task) }
+        if checkpoints.receive(Int64(range.count)) { session.delegate.downloadTask(wantsCheckpoint: task) }
     }
 
     private func partForWriting() throws(TransferError) -> PartFile {

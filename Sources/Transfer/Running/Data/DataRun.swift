@@ -6,7 +6,7 @@ import HTTPTypes
 final class DataRun: PeerRun, TransactionClient {
     private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DataTask
-    private let session: any TaskSession
+    private let session: Session
     private unowned let core: LoopCore
     private let outgoing: OutgoingBody
 
@@ -129,12 +129,12 @@ final class DataRun: PeerRun, TransactionClient {
         return true
     }
 
-    private var isCollected: Bool { task.isCollected && !session.callbacks.receivesData }
+    private var isCollected: Bool { task.isCollected && !session.delegate.receivesData }
 
     /// Stores a complete response if permitted, and completes the task.
     private func keep(_ head: ResponseHead, _ caching: CachedExchange) {
         let proposal = isCollected ? caching.proposal(for: head, body: Array(collected)) : nil
-        let (delegate, task) = (session.callbacks, task)
+        let (delegate, task) = (session.delegate, task)
         guard let proposal, delegate.decidesCaching(of: task) else {
             caching.keep(proposal, of: head)
             return complete(nil)
@@ -186,11 +186,11 @@ final class DataRun: PeerRun, TransactionClient {
             collected.reserveCapacity(Int(min(length, Self.largestReserve)))
         }
         if discarded != nil, !isWaitingToSend { startDiscardTimer() }
-        return session.callbacks.decidesResponses(of: task) ? .ask : .receive
+        return session.delegate.decidesResponses(of: task) ? .ask : .receive
     }
 
     func askDelegate(about head: ResponseHead, _ answer: @escaping @Sendable (ResponseDisposition) -> Void) {
-        session.callbacks.dataTask(task, didReceive: head, completion: answer)
+        session.delegate.dataTask(task, didReceive: head, completion: answer)
     }
 
     func didDecide(
@@ -214,7 +214,7 @@ final class DataRun: PeerRun, TransactionClient {
         let run = DownloadRun(task: download, core: core, takingOver: transaction, outgoing: outgoing)
         download.setRun(run, on: core)
         task.endRun(on: core)
-        session.callbacks.dataTask(task, didBecome: download)
+        session.delegate.dataTask(task, didBecome: download)
         return run.didReceiveFinalHead(head, at: url, of: transaction)
     }
 
@@ -252,16 +252,16 @@ final class DataRun: PeerRun, TransactionClient {
     /// bytes of a response that is invalid: the request could not be tried again after that.
     private func refusal() -> TransferError? {
         if case .collect = task.sink { return nil }
-        return head.flatMap { session.callbacks.task(task, validate: $0, isEmpty: false) }
+        return head.flatMap { session.delegate.task(task, validate: $0, isEmpty: false) }
     }
 
     /// Shows a piece of the body to the session's delegate, unless it has seen it before a pause.
     ///
     /// - Returns: whether the piece is kept or passed on as the request says.
     private func isKept(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let isClosure = session.callbacks.receivesData
-        guard isClosure || session.callbacks.observesData, !hasShown else { return true }
-        session.callbacks.dataTask(task, didReceive: Array(bytes))
+        let isClosure = session.delegate.receivesData
+        guard isClosure || session.delegate.observesData, !hasShown else { return true }
+        session.delegate.dataTask(task, didReceive: Array(bytes))
         hasShown = task.takesPiece()
         return hasShown
     }

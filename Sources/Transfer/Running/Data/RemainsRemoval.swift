@@ -26,7 +26,7 @@ final class RemainsRemoval: RemoteRun, RemoteExchangeClient {
     func didEnd(_ ending: RemoteEnding) { task.endRun(on: core) }
 }
 
-extension TaskSession {
+extension Session {
     /// Starts the removal of an upload's remains.
     ///
     /// - Parameter task: the task of the last attempt, which has completed.

@@ -8,7 +8,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
     private let task: DataTask
     private let file: RemoteFile
-    private let session: any TaskSession
+    private let session: Session
     private unowned let core: LoopCore
 
     private var collected = Data()
@@ -65,8 +65,8 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     ///
     /// - Returns: whether there was room for them.
     private func deliver(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> Bool {
-        if session.callbacks.receivesData {
-            session.callbacks.dataTask(task, didReceive: Array(bytes))
+        if session.delegate.receivesData {
+            session.delegate.dataTask(task, didReceive: Array(bytes))
             return true
         }
         switch task.sink {

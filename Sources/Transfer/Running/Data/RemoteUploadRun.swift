@@ -8,7 +8,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     private let task: DataTask
     private let file: RemoteFile
     private let temporary: RemotePath
-    private let session: any TaskSession
+    private let session: Session
     private unowned let core: LoopCore
     private let sender: BodySender
 
@@ -23,7 +23,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         self.file = file
         self.core = core
         session = task.session
-        remains = task.session.callbacks.uploadRemains(of: task) ?? UploadRemains()
+        remains = task.session.delegate.uploadRemains(of: task) ?? UploadRemains()
         temporary = file.path.temporary(token: remains.token)
         sender = BodySender(task.body)
         plan = UploadPlan(
@@ -71,7 +71,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     /// withholding information that the server needs (`CURLOPT_RESUME_FROM_LARGE`).
     private var mayLeaveRemains: Bool {
         guard file.scheme == .sftp, sender.canBegin(at: 1) else { return false }
-        return session.callbacks.mayRetry(task) ?? false
+        return session.delegate.mayRetry(task) ?? false
     }
 
     // MARK: The file

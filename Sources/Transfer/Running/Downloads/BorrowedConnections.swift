@@ -2,7 +2,7 @@
 /// limit of its origin and returned to it.
 struct BorrowedConnections {
     private let task: DownloadTask
-    private var session: any TaskSession { task.session }
+    private var session: Session { task.session }
     /// The origins by connection number.
     private var origins: [Int: String] = [:]
 

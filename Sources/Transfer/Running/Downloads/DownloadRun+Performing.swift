@@ -73,7 +73,7 @@ extension DownloadRun {
     ///
     /// - Parameter reason: reported where the part holds bytes.
     func dropPart(for connection: DownloadConnection, _ reason: String) {
-        if file.count > 0 { session.callbacks.downloadTask(task, didRestartBecause: reason) }
+        if file.count > 0 { session.delegate.downloadTask(task, didRestartBecause: reason) }
         connection.writer.drop()
         file.startOver()
         timers.stopTick(core)
@@ -185,9 +185,9 @@ extension DownloadRun {
         let names = [name, SafeFileName.make(fromURL: request.url)]
         let warning = MediaTypeDoubt.warning(
             file.version.mediaType, names: names, accept: request.headerFields[.accept])
-        if let warning { session.callbacks.downloadTask(task, didDoubt: warning) }
+        if let warning { session.delegate.downloadTask(task, didDoubt: warning) }
         if let coding = task.response.flatMap({ BodyDecoder.kept($0.contentCodings, ofFile: names) }) {
-            session.callbacks.downloadTask(
+            session.delegate.downloadTask(
                 task, didDoubt: "the file is stored as the server sent it, with the content coding \(coding)")
         }
     }

@@ -114,7 +114,7 @@ extension DownloadRun: TransactionClient {
         connection.writer.begin(at: plan.offset, of: plan.claimed)
         connection.decoder = BodyDecoder(undone(plan, head))
         if file.count > 0 {
-            session.callbacks.downloadTask(
+            session.delegate.downloadTask(
                 task, didResumeAtOffset: file.count, expected: file.version.total ?? plan.total)
         }
     }
@@ -142,9 +142,9 @@ extension DownloadRun: TransactionClient {
         _ head: ResponseHead, length: Int64?, on connection: DownloadConnection
     ) throws(TransferError) {
         connection.validatesFirstByte = false
-        guard let error = session.callbacks.task(task, validate: head, isEmpty: length == 0) else { return }
+        guard let error = session.delegate.task(task, validate: head, isEmpty: length == 0) else { return }
         // A body of unknown length may turn out to be empty.
-        guard length == nil, session.callbacks.task(task, validate: head, isEmpty: true) == nil else {
+        guard length == nil, session.delegate.task(task, validate: head, isEmpty: true) == nil else {
             throw error
         }
         connection.validatesFirstByte = true
@@ -200,7 +200,7 @@ extension DownloadRun: TransactionClient {
 
     private func validateFirstByte(on connection: DownloadConnection) throws(TransferError) {
         connection.validatesFirstByte = false
-        if let head = task.response, let error = session.callbacks.task(task, validate: head, isEmpty: false) {
+        if let head = task.response, let error = session.delegate.task(task, validate: head, isEmpty: false) {
             throw error
         }
         if let undecided = connection.undecided { try place(undecided, total: nil, on: connection) }

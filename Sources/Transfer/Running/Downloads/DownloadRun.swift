@@ -8,7 +8,7 @@ final class DownloadRun: FileRun {
     let task: DownloadTask
     unowned let core: LoopCore
     let file: DownloadFile
-    let session: any TaskSession
+    let session: Session
     // Used for each chunk of a body. The state machine calls no code outside itself.
     @exclusivity(unchecked) var machine: DownloadStateMachine
     /// The exchanges, one for each connection of the state machine.

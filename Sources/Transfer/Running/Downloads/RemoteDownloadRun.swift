@@ -7,7 +7,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
     private(set) lazy var exchange = RemoteExchange(remote, task: task, client: self, core: core)
     private let task: DownloadTask
     private let remote: RemoteFile
-    private let session: any TaskSession
+    private let session: Session
     private unowned let core: LoopCore
     let file: DownloadFile
     private let writer: BodyWriter
@@ -129,7 +129,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
     }
 
     private func dropPart(_ reason: String) {
-        session.callbacks.downloadTask(task, didRestartBecause: reason)
+        session.delegate.downloadTask(task, didRestartBecause: reason)
         writer.drop()
         file.startOver()
     }
@@ -142,7 +142,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
         task.progress.setTotal(claimed.total)
         writer.begin(at: plan.offset, of: claimed)
         if file.front > 0 {
-            session.callbacks.downloadTask(task, didResumeAtOffset: file.front, expected: plan.facts.size)
+            session.delegate.downloadTask(task, didResumeAtOffset: file.front, expected: plan.facts.size)
         }
         machine.fileBegan(plan)
     }

@@ -14,7 +14,7 @@ extension BodySender {
             progress.transferred(count)
             progress.setCompleted(sent)
         }
-        task.session.callbacks.task(task, didSendBodyData: Int64(count), total: sent, expected: length)
+        task.session.delegate.task(task, didSendBodyData: Int64(count), total: sent, expected: length)
         return count
     }
 }

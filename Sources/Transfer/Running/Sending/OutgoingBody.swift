@@ -117,13 +117,13 @@ final class OutgoingBody {
         sendings += 1
         progress?.setTotal(sender.length)
         progress?.setCompleted(0)
-        guard sendings > 1, sender.isStream, task.session.callbacks.decidesBodyStreams(of: task) else {
+        guard sendings > 1, sender.isStream, task.session.delegate.decidesBodyStreams(of: task) else {
             return try sender.begin()
         }
         awaitsStream = true
         sender.stop()
         let (reference, number) = (LoopReference(self, on: core), sendings)
-        task.session.callbacks.task(
+        task.session.delegate.task(
             task,
             needNewBodyStream: { stream in
                 reference.perform { $0.send(stream, for: number) }

@@ -64,7 +64,7 @@ extension StreamRun {
         let reply = Reply(otherwise: .challenge(.performDefaultHandling, nil)) { decision in
             run.perform { $0.answer(decision) }
         }
-        session.callbacks.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
+        session.delegate.task(task, didReceive: challenge) { reply.give(.challenge($0, $1)) }
         if let decision = reply.immediateDecision() { answer(decision) }
     }
 

@@ -6,7 +6,7 @@ import Glibc
 final class StreamRun: StreamTaskRun, StreamHandler {
     let task: StreamTask
     private let channel: any StreamLink
-    let session: any TaskSession
+    let session: Session
     unowned let core: LoopCore
     private var machine: StreamStateMachine
     private var steps: StreamSteps
@@ -88,8 +88,8 @@ final class StreamRun: StreamTaskRun, StreamHandler {
         case .completeHandshake(let number):
             channel.secured(number)
             advance()
-        case .reportReadClose: session.callbacks.streamTask(readClosedFor: task)
-        case .reportBetterRoute: session.callbacks.streamTask(betterRouteDiscoveredFor: task)
+        case .reportReadClose: session.delegate.streamTask(readClosedFor: task)
+        case .reportBetterRoute: session.delegate.streamTask(betterRouteDiscoveredFor: task)
         case .performOperations: advance()
         case .startTimer(let deadline): startTimer(until: deadline)
         case .end(let error): end(error)
@@ -196,10 +196,10 @@ final class StreamRun: StreamTaskRun, StreamHandler {
             perform(machine.readClosed())
         case .closeWrite:
             stream.closeWrite()
-            session.callbacks.streamTask(writeClosedFor: task)
+            session.delegate.streamTask(writeClosedFor: task)
         case .capture(let number):
             let (reader, writer) = (StreamReader(channel: task.channel), StreamWriter(channel: task.channel))
-            session.callbacks.streamTask(task, didBecome: reader, writer)
+            session.delegate.streamTask(task, didBecome: reader, writer)
             channel.captured(number)
         case .secure(let number): startTLS(number, on: stream)
         }
