@@ -1,37 +1,29 @@
 import Curl
 
-// The creation of the runs of tasks. The scheme of a task's URL selects the kind of the run.
+// The runs of tasks, by the scheme of the URL.
 
 extension DownloadTask {
-    func makeRun(on core: LoopCore) -> any DownloadTaskRun {
-        do throws(TransferError) {
-            guard let file = try remoteFile() else { return DownloadRun(task: self, core: core) }
-            return RemoteDownloadRun(task: self, file: file, core: core)
-        } catch {
-            return FailedRun(self, error, core: core)
-        }
+    func makeRun(on core: LoopCore) throws(TransferError) -> any LoopRun {
+        guard let file = try remoteFile() else { return DownloadRun(task: self, core: core) }
+        return RemoteDownloadRun(task: self, file: file, core: core)
     }
 }
 
 extension DataTask {
-    func makeRun(on core: LoopCore) -> any LoopRun {
-        do throws(TransferError) {
-            guard let file = try remoteFile() else { return DataRun(task: self, core: core) }
-            // An upload task sends the file; any other task reads it.
-            if self is UploadTask { return RemoteUploadRun(task: self, file: file, core: core) }
-            guard case .none = body else {
-                throw TransferError(.invalidRequest, "\(file.scheme.rawValue) sends a body only in an upload")
-            }
-            return RemoteDataRun(task: self, file: file, core: core)
-        } catch {
-            return FailedRun(self, error, core: core)
+    func makeRun(on core: LoopCore) throws(TransferError) -> any LoopRun {
+        guard let file = try remoteFile() else { return DataRun(task: self, core: core) }
+        // An upload task sends the file; any other task reads it.
+        if self is UploadTask { return RemoteUploadRun(task: self, file: file, core: core) }
+        guard case .none = body else {
+            throw TransferError(.invalidRequest, "\(file.scheme.rawValue) sends a body only in an upload")
         }
+        return RemoteDataRun(task: self, file: file, core: core)
     }
 }
 
 extension StreamTask {
-    func makeRun(on core: LoopCore) -> any StreamTaskRun {
-        if session.configuration.transportStub != nil { return FailedRun(self, .notStubbed, core: core) }
+    func makeRun(on core: LoopCore) throws(TransferError) -> any LoopRun {
+        if session.configuration.transportStub != nil { throw .notStubbed }
         return StreamRun(task: self, core: core)
     }
 }

@@ -31,7 +31,7 @@ extension DownloadRequest {
     ///   a second.
     public func snapshot() async -> DownloadSnapshot? {
         guard let task = task as? DownloadTask else { return nil }
-        return await LoopQuestion.ask(task) { core in (task.run(on: core) as? any DownloadTaskRun)?.snapshot() }
+        return await task.ask { core in (task.run(on: core) as? any DownloadTaskRun)?.snapshot() }
     }
 }
 
@@ -42,6 +42,6 @@ extension UploadRequest {
     ///   a second.
     public func peerAddress() async -> String? {
         guard let task = task as? any LoopTask else { return nil }
-        return await LoopQuestion.ask(task) { core in (task.run(on: core) as? any PeerRun)?.peerAddress }
+        return await task.ask { core in (task.run(on: core) as? any PeerRun)?.peerAddress }
     }
 }

@@ -215,7 +215,7 @@ public final class Session: Sendable {
     /// routes or addresses. If so, `streamTaskBetterRouteDiscovered` is called.
     public func routesDidChange() {
         for case let task as StreamTask in state.withLock({ Array($0.tasks.values) }) {
-            task.routesDidChange()
+            perform(task) { ($0 as? StreamRun)?.routesDidChange() }
         }
     }
 
@@ -358,8 +358,14 @@ public final class Session: Sendable {
     }
 
     private func launch(_ task: any LoopTask) {
-        resources.networkBegan(task.core).post { core in
-            let run = task.beginRun(on: core)
+        resources.networkBegan(task.core).post { [self] core in
+            let run: any LoopRun
+            do throws(TransferError) {
+                run = try task.makeRun(on: core)
+            } catch {
+                return completeAtStart(task, task.state == .canceling ? .cancelled : error)
+            }
+            task.setRun(run, on: core)
             // A state change before the run existed was not delivered to it, so it is applied here.
             switch task.state {
             case .canceling: run.cancel()
@@ -388,6 +394,15 @@ public final class Session: Sendable {
         guard let download = task as? DownloadTask else { return complete(task, error) }
         var error = error
         if download.leavesNothing { download.removePart() } else { error.resumeData = download.resumeData }
+        complete(task, error)
+    }
+
+    /// Completes a task that has a loop and cannot run.
+    private func completeAtStart(_ task: any LoopTask, _ error: TransferError) {
+        if let download = task as? DownloadTask {
+            return DownloadCompletion(download).fail(error, part: nil, version: ResourceVersion())
+        }
+        resources.networkEnded(task.core)
         complete(task, error)
     }
 

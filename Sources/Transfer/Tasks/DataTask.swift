@@ -34,7 +34,6 @@ public class DataTask: LoopTask, @unchecked Sendable {
     let session: Session
     let body: RequestBody
     let sink: BodySink
-    private let currentRun = LoopConfined<any LoopRun>()
     private let collected = Mutex(Data())
     private let isHandedOut = Atomic<Bool>(false)
     private let keepsPiece = Atomic<Bool>(false)
@@ -70,18 +69,6 @@ public class DataTask: LoopTask, @unchecked Sendable {
     func takesPiece() -> Bool { keepsPiece.exchange(false, ordering: .acquiringAndReleasing) }
 
     func setData(_ data: Data) { collected.withLock { $0 = data } }
-
-    func beginRun(on core: LoopCore) -> any LoopRun {
-        let run = makeRun(on: core)
-        setRun(run, on: core)
-        return run
-    }
-
-    func run(on core: LoopCore) -> (any LoopRun)? { currentRun.value(on: core) }
-
-    func setRun(_ run: any LoopRun, on core: LoopCore) { currentRun.set(run, on: core) }
-
-    func endRun(on core: LoopCore) { currentRun.set(nil, on: core) }
 }
 
 /// A task that sends a body. ``SessionTask/progress`` counts the bytes of the body, ``responseProgress`` those of the

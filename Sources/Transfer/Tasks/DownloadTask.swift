@@ -42,7 +42,6 @@ public final class DownloadTask: LoopTask {
         var completions: [@Sendable (ResumeData?) -> Void] = []
     }
 
-    private let currentRun = LoopConfined<any DownloadTaskRun>()
     private let mutable: Mutex<State>
 
     /// - Parameter unadapted: the request before adapters; by default `request`.
@@ -100,22 +99,10 @@ public final class DownloadTask: LoopTask {
 
     func setFile(_ file: PublishedFile) { mutable.withLock { $0.file = file } }
 
-    func beginRun(on core: LoopCore) -> any LoopRun {
-        let run = makeRun(on: core)
-        setRun(run, on: core)
-        return run
-    }
-
-    func run(on core: LoopCore) -> (any LoopRun)? { currentRun.value(on: core) }
-
-    func setRun(_ run: any DownloadTaskRun, on core: LoopCore) { currentRun.set(run, on: core) }
-
-    func endRun(on core: LoopCore) { currentRun.set(nil, on: core) }
-
     /// Runs `work` on the loop's thread if the task is still running.
     func perform(_ work: @escaping @Sendable (any DownloadTaskRun) -> Void) {
-        session.loop(for: self)?.post { [currentRun] core in
-            if let run = currentRun.value(on: core) { work(run) }
+        session.perform(self) { run in
+            if let run = run as? any DownloadTaskRun { work(run) }
         }
     }
 
@@ -194,7 +181,7 @@ public final class DownloadTask: LoopTask {
         await withCheckedContinuation { (continuation: CheckedContinuation<BlockWriter?, Never>) in
             let isPosted = session.loop(for: self)?.post { [self] core in
                 let received = progress.transferredBytes
-                let writer = currentRun.value(on: core)?.flushGathered()
+                let writer = (run(on: core) as? any DownloadTaskRun)?.flushGathered()
                 mutable.withLock { $0.flushedBytes = received }
                 continuation.resume(returning: writer)
             }

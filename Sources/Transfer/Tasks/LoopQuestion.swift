@@ -7,22 +7,19 @@ protocol PeerRun: LoopRun {
     var peerAddress: String? { get }
 }
 
-/// A question to the loop of a task.
-enum LoopQuestion {
+extension LoopTask {
     /// The time in milliseconds for which an answer is awaited. A loop that writes to a disk that hangs gives none.
-    static let patience: Int64 = 1_000
+    private static var patience: Int64 { 1_000 }
 
     /// Returns the answer that `answer` gives on the loop's thread.
     ///
     /// - Returns: `nil` where the task has no loop, or the loop gives no answer in time.
-    static func ask<Answer: Sendable>(
-        _ task: any LoopTask, _ answer: @escaping @Sendable (LoopCore) -> Answer?
-    ) async -> Answer? {
-        guard let loop = task.session.loop(for: task) else { return nil }
+    func ask<Answer: Sendable>(_ answer: @escaping @Sendable (LoopCore) -> Answer?) async -> Answer? {
+        guard let loop = session.loop(for: self) else { return nil }
         return await withCheckedContinuation { (continuation: CheckedContinuation<Answer?, Never>) in
             let reply = OnceReply(continuation)
             let deadline = Task {
-                await CancellableSleep.sleep(patience)
+                await CancellableSleep.sleep(Self.patience)
                 reply.send(nil)
             }
             let isPosted = loop.post { core in

@@ -23,12 +23,8 @@ protocol DownloadTaskRun: LoopRun {
     func snapshot() -> DownloadSnapshot
     /// Notifies the run that the connection limit of `origin` has room.
     func mayBorrow(at origin: String)
-}
-
-/// The execution of a stream task.
-protocol StreamTaskRun: LoopRun {
-    /// Makes the run check whether the kernel now has a better route to the peer.
-    func routesDidChange()
+    /// Notifies the run that the disk has written queued blocks, or that a write failed.
+    func diskDidMove(_ error: TransferError?)
 }
 
 /// A weak reference to the run of a task, for closures that other threads hold and call.

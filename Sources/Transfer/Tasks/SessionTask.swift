@@ -47,18 +47,25 @@ public enum SessionTaskState: Sendable, Equatable {
 protocol LoopTask: SessionTask {
     var core: TaskCore { get }
     var session: Session { get }
-    /// Creates the run of the task, and keeps it until ``endRun(on:)``.
-    func beginRun(on core: LoopCore) -> any LoopRun
-    /// Returns the run of the task; `nil` before its beginning and after its end.
-    func run(on core: LoopCore) -> (any LoopRun)?
-    /// Releases the run of the task.
-    func endRun(on core: LoopCore)
+    /// Creates a run of the task. The scheme of the task's URL selects the kind of the run.
+    ///
+    /// - Throws: the reason why the task cannot run.
+    func makeRun(on core: LoopCore) throws(TransferError) -> any LoopRun
     /// Called when the task is complete, just before its delegate is notified.
     func didEnd(_ error: TransferError?)
 }
 
 extension LoopTask {
     func didEnd(_ error: TransferError?) {}
+
+    /// Returns the run of the task; `nil` before its beginning and after its end.
+    func run(on core: LoopCore) -> (any LoopRun)? { self.core.run.value(on: core) }
+
+    /// Keeps the run of the task until ``endRun(on:)``.
+    func setRun(_ run: any LoopRun, on core: LoopCore) { self.core.run.set(run, on: core) }
+
+    /// Releases the run of the task.
+    func endRun(on core: LoopCore) { self.core.run.set(nil, on: core) }
 
     public var identifier: Int { core.identifier }
     public var state: SessionTaskState { core.state }

@@ -24,7 +24,6 @@ public final class StreamTask: LoopTask {
     let channel: StreamChannel
     /// The work of the task on its connection: ``channel``, or a WebSocket.
     let link: any StreamLink
-    private let currentRun = LoopConfined<any StreamTaskRun>()
     /// Whether the channel belongs to a request and outlives an attempt that does not connect.
     private let isShared: Bool
 
@@ -48,23 +47,6 @@ public final class StreamTask: LoopTask {
         channel.end(.streamClosed("the connection belongs to another protocol"))
         self.link = link
         isShared = true
-    }
-
-    func beginRun(on core: LoopCore) -> any LoopRun {
-        let run = makeRun(on: core)
-        setRun(run, on: core)
-        return run
-    }
-
-    func run(on core: LoopCore) -> (any LoopRun)? { currentRun.value(on: core) }
-
-    func setRun(_ run: any StreamTaskRun, on core: LoopCore) { currentRun.set(run, on: core) }
-
-    func endRun(on core: LoopCore) { currentRun.set(nil, on: core) }
-
-    /// Makes the run check whether the kernel now has a better route to the peer.
-    func routesDidChange() {
-        session.loop(for: self)?.post { [currentRun] core in currentRun.value(on: core)?.routesDidChange() }
     }
 
     func didEnd(_ error: TransferError?) {

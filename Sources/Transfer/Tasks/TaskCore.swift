@@ -1,3 +1,4 @@
+import Curl
 import Synchronization
 
 /// The state that tasks of all kinds have in common.
@@ -5,6 +6,8 @@ final class TaskCore: Sendable {
     let identifier: Int
     let originalRequest: TransferRequest
     let progress: TransferProgress
+    /// The run of the task, on its loop's thread.
+    let run = LoopConfined<any LoopRun>()
 
     private struct State {
         var life = TaskLife()

@@ -9,7 +9,7 @@ final class DownloadFile {
     let task: DownloadTask
     unowned let core: LoopCore
     /// The run that downloads the file.
-    weak var run: (any FileRun)?
+    weak var run: (any DownloadTaskRun)?
     private var checkpoints: CheckpointWindow
 
     /// The location of the part file; `nil` while the destination is not decided.

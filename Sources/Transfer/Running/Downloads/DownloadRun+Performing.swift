@@ -28,7 +28,6 @@ extension DownloadRun {
             let origin =
                 wish.like.flatMap { connection($0)?.transaction.url?.origin }
                 ?? (try? CurlURL(machine.sources[wish.source].request.url).origin)
-            let lines = session.resources.lines
             if let other = wish.like, let origin,
                 let time = lines.singleService(at: origin, now: MonotonicTime.now().milliseconds)
             {
@@ -42,8 +41,7 @@ extension DownloadRun {
             perform(machine.limitAnswered(wish, isGranted: isGranted, facts()))
         case .rememberSingleService(let number):
             guard let origin = connection(number)?.transaction.url?.origin else { return }
-            let time = session.resources.lines.recordSingleService(
-                at: origin, now: MonotonicTime.now().milliseconds)
+            let time = lines.recordSingleService(at: origin, now: MonotonicTime.now().milliseconds)
             machine.singleServiceRemembered(by: number, until: time)
         case .giveBack(let number): borrowed.giveBack(number, at: nil)
         case .open(let wish): open(wish)
@@ -203,7 +201,7 @@ extension DownloadRun {
     private func end() {
         machine.end()
         outgoing?.stop()
-        unregisterLine()
+        leaveLine()
         timers.stopAll(core)
         // What a caller still holds of the connections outlives their place on the loop.
         withExtendedLifetime(connections) {

@@ -4,7 +4,7 @@ import HTTPTypes
 /// The performer of a download over HTTP: reports events to ``DownloadStateMachine``, and performs its actions.
 ///
 /// Lives on its loop's thread.
-final class DownloadRun: FileRun {
+final class DownloadRun: DownloadTaskRun {
     let task: DownloadTask
     unowned let core: LoopCore
     let file: DownloadFile
@@ -18,7 +18,8 @@ final class DownloadRun: FileRun {
     var timers = DownloadTimers()
     /// The method and body of a request that is not a plain `GET`.
     let outgoing: OutgoingBody?
-    private var line: PathMembership?
+    /// The host at which the download is registered in ``HostPaths``; `nil` before that.
+    private var lineHost: String?
     private var load = ThreadLoad()
 
     /// - Parameters:
@@ -190,16 +191,19 @@ final class DownloadRun: FileRun {
             if machine.configuration.segments.isAutomatic {
                 observations.isBusy = load.isBusy()
                 if machine.observesLine {
-                    observations.line = line?.look(
-                        connections: connections.count, isTrying: machine.growth.isTrying, now: facts.now)
+                    observations.line = lineHost.flatMap {
+                        lines.look(
+                            task.identifier, at: $0, connections: connections.count,
+                            isTrying: machine.growth.isTrying, now: facts.now)
+                    }
                 }
             }
         }
         let action = machine.tick(observations, facts)
-        if machine.observesLine, let capacity = machine.growth.capacity, capacity != before,
+        if machine.observesLine, let lineHost, let capacity = machine.growth.capacity, capacity != before,
             capacity != observations.line?.capacity
         {
-            line?.record(capacity, now: facts.now)
+            lines.record(capacity, at: lineHost, now: facts.now)
         }
         perform(action)
         perform(machine.tickSources(self.facts()))
@@ -208,10 +212,11 @@ final class DownloadRun: FileRun {
 
     func startTicking(_ milliseconds: Int64) {
         _ = load.isBusy()
-        if line == nil, machine.configuration.segments.isAutomatic,
+        if lineHost == nil, machine.configuration.segments.isAutomatic,
             let host = connections.first?.transaction.url?.origin
         {
-            line = PathMembership(task, at: host, now: core.now.milliseconds)
+            lines.enter(task.identifier, at: host, progress: task.progress, now: core.now.milliseconds)
+            lineHost = host
         }
         timers.tick = core.after(milliseconds: milliseconds) { [unowned self] in
             timers.tick = nil
@@ -235,7 +240,11 @@ final class DownloadRun: FileRun {
         session.offerConnection(at: origin)
     }
 
-    func unregisterLine() { line?.unregister() }
+    var lines: HostPaths { session.resources.lines }
+
+    func leaveLine() {
+        if let lineHost { lines.unregister(task.identifier, at: lineHost) }
+    }
 
     // MARK: Facts
 

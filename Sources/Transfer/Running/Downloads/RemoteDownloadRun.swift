@@ -3,7 +3,7 @@ import Curl
 /// The performer of ``RemoteDownloadStateMachine``: the execution of a download task with a file server.
 ///
 /// Used on the loop's thread only. ``BodyWriter`` determines where bytes are written.
-final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, FileRun {
+final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, DownloadTaskRun {
     private(set) lazy var exchange = RemoteExchange(remote, task: task, client: self, core: core)
     private let task: DownloadTask
     private let remote: RemoteFile

@@ -3,7 +3,7 @@ import Glibc
 
 /// The performer of ``StreamStateMachine``: the execution of a stream task on its loop. It resolves names, connects,
 /// and performs the operations of its channel.
-final class StreamRun: StreamTaskRun, StreamHandler {
+final class StreamRun: LoopRun, StreamHandler {
     let task: StreamTask
     private let channel: any StreamLink
     let session: Session
