@@ -10,6 +10,19 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// The objects that the connections of one server share. Belongs to the event loop.
+    struct Shared {
+        let handler: any ControlHandler
+        let table: ConnectionTable
+        let workload: Workload
+        let heavyThreads: HeavyThreads
+        /// The thread of requests that read much of the database.
+        let searchThreads: HeavyThreads
+        let limits: ConnectionLimits
+        /// The number of subscribers whose connection was closed because they did not read their events.
+        let subscribersDropped: Counter
+    }
+
     /// The number of reads in a row while a long line is received.
     private static let longLineReads: UInt = 32
     /// The longest line that the event loop decodes, in bytes. A line of 1 MiB would delay other connections.
@@ -18,7 +31,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private static let responsesInRow = 16
 
     let peer: Peer
-    private let server: ServerParts
+    private let shared: Shared
     private let processor: RequestProcessor
     private let link: ClientLink
     private var machine: ConnectionStateMachine
@@ -35,17 +48,17 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var holdsSubscription = false
     private let pump = EventPump()
 
-    init(peer: Peer, link: ClientLink, server: ServerParts) {
+    init(peer: Peer, link: ClientLink, shared: Shared) {
         self.peer = peer
         self.link = link
-        self.server = server
+        self.shared = shared
         processor = RequestProcessor(
-            handler: server.handler, peer: peer, searches: SearchRunner(threads: server.searchThreads))
-        machine = ConnectionStateMachine(limits: server.limits)
+            handler: shared.handler, peer: peer, searches: SearchRunner(threads: shared.searchThreads))
+        machine = ConnectionStateMachine(limits: shared.limits)
         lastActivity = .now()
     }
 
-    private var workload: Workload { server.workload }
+    private var workload: Workload { shared.workload }
     private var owner: ObjectIdentifier { ObjectIdentifier(self) }
 
     // MARK: - Entry of the connection table
@@ -134,7 +147,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         case .requestAhead(let bytes):
             handle(.aheadAnswered(workload.requestNow(.heavy, bytes: bytes, user: peer.uid)))
         case .decodeAhead(let line):
-            ahead = Task(executorPreference: server.heavyThreads) { [processor] in processor.read(line) }
+            ahead = Task(executorPreference: shared.heavyThreads) { [processor] in processor.read(line) }
         case .requestLongLine:
             workload.requestLongLine(user: peer.uid, owner: owner) { [self] in handle(.longLineGranted) }
         case .releaseLongLine:
@@ -160,7 +173,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
         case .startLineDeadline:
             lineDeadline?.cancel()
-            lineDeadline = schedule(.lineDeadlinePassed, in: server.limits.halfLine)
+            lineDeadline = schedule(.lineDeadlinePassed, in: shared.limits.halfLine)
         case .cancelLineDeadline: lineDeadline?.cancel()
         // Each deadline covers the data that was unread when it was set, so that a client that reads slowly but
         // steadily is kept.
@@ -189,8 +202,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     }
 
     private func startStallDeadline() -> Scheduled<Void>? {
-        context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(server.limits.stalled)) { [self] in
-            if machine.isSubscribed, !machine.unread.isMarkTaken { server.metrics.subscribersDropped.increment() }
+        context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(shared.limits.stalled)) { [self] in
+            if machine.isSubscribed, !machine.unread.isMarkTaken { shared.subscribersDropped.increment() }
             handle(.stallDeadlinePassed)
         }
     }
@@ -215,7 +228,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
             return handle(.replied(reply, ticket))
         }
         sentInRow = 0
-        server.table.taskBegan()
+        shared.table.taskBegan()
         eventLoop.assumeIsolated().execute {
             self.lastActivity = .now()
             self.taskEnded(.replied(reply, ticket))
@@ -227,9 +240,9 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         decoding: @escaping @Sendable () async -> Result<RequestProcessor.Message, RPCError>
     ) {
         guard let eventLoop = context?.eventLoop else { return workload.release(ticket) }
-        server.table.taskBegan()
+        shared.table.taskBegan()
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
-        let heavyThreads = lane == .quick ? nil : server.heavyThreads
+        let heavyThreads = lane == .quick ? nil : shared.heavyThreads
         let permit = SubscriptionPermit(
             acquire: {
                 (try? await eventLoop.submit { connection.value.acquireSubscription() }.get())
@@ -252,7 +265,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     private func taskEnded(_ event: ConnectionEvent) {
         handle(event)
-        server.table.taskEnded()
+        shared.table.taskEnded()
     }
 
     private func respond(_ reply: RequestProcessor.Reply, _ ticket: Workload.Ticket) {
@@ -271,7 +284,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private func receiveFiles(_ room: DescriptorQuota.Reservation) {
         guard let eventLoop = context?.eventLoop else { return }
         receiver = DescriptorReceiver(
-            link: link, room: room, limit: server.limits.halfLine, eventLoop: eventLoop
+            link: link, room: room, limit: shared.limits.halfLine, eventLoop: eventLoop
         ) { [weak self] in self?.receivedFiles($0) }
     }
 
@@ -309,7 +322,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     private func acquireSubscription() -> SubscriptionPermit.Decision {
         if holdsSubscription { return .refused(.alreadySubscribed) }
-        guard !machine.isOver, server.table.beginSubscription(of: peer.uid) else {
+        guard !machine.isOver, shared.table.beginSubscription(of: peer.uid) else {
             return .refused(.tooManySubscriptions)
         }
         holdsSubscription = true
@@ -319,18 +332,18 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private func releaseSubscription() {
         guard holdsSubscription else { return }
         holdsSubscription = false
-        server.table.endSubscription(of: peer.uid)
+        shared.table.endSubscription(of: peer.uid)
     }
 
     private func serve(_ subscription: EventSubscription) {
         guard let eventLoop = context?.eventLoop else { return releaseSubscription() }
-        server.table.taskBegan()
+        shared.table.taskBegan()
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
         let room = EventRoom(
             acquire: { (try? await eventLoop.flatSubmit { connection.value.requestPage(on: eventLoop) }.get()) != nil },
             release: { eventLoop.execute { connection.value.handle(.pageReturned) } })
         pump.start(
-            subscription, room: room, on: server.heavyThreads,
+            subscription, room: room, on: shared.heavyThreads,
             send: { lines in eventLoop.flatSubmit { connection.value.sendEvents(lines, on: eventLoop) } },
             ended: { eventLoop.execute { connection.value.subscriptionEnded() } })
     }

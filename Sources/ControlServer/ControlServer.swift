@@ -36,7 +36,7 @@ package actor ControlServer {
 
     private struct Running {
         let group: MultiThreadedEventLoopGroup
-        let parts: NIOLoopBound<ServerParts>
+        let shared: NIOLoopBound<ConnectionHandler.Shared>
         let heavyThreads: HeavyThreads
         let searchThreads: HeavyThreads
         let arrivals: NIOLoopBound<ArrivalHandler>
@@ -47,7 +47,6 @@ package actor ControlServer {
     private let configuration: Configuration
     private let handler: any ControlHandler
     private let logger: Logger
-    private let metrics = ServerMetrics()
     private var wasStarted = false
     private var running: Running?
 
@@ -67,7 +66,9 @@ package actor ControlServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
         let (heavyThreads, searchThreads) = (HeavyThreads(), HeavyThreads(count: 1))
-        let parts = try await eventLoop.submit { [configuration, handler, metrics] in
+        let connections = Meter(label: "dld_connections")
+        let subscribersDropped = Counter(label: "dld_subscribers_dropped_total")
+        let shared = try await eventLoop.submit { [configuration, handler] in
             Self.shortenTimeSlice()
             let trimmer = HeapTrimmer(eventLoop: eventLoop) {
                 Task(executorPreference: heavyThreads) { Heap.release() }
@@ -75,17 +76,18 @@ package actor ControlServer {
             let limits = configuration.limits
             let table = ConnectionTable(limits: limits) { count in
                 trimmer.record(connections: count)
-                metrics.connections.set(count)
+                connections.set(count)
             }
-            let parts = ServerParts(
+            let shared = ConnectionHandler.Shared(
                 handler: handler, table: table, workload: Workload(limits: limits, trimmer: trimmer),
-                heavyThreads: heavyThreads, searchThreads: searchThreads, limits: limits, metrics: metrics)
-            return NIOLoopBound(parts, eventLoop: eventLoop)
+                heavyThreads: heavyThreads, searchThreads: searchThreads, limits: limits,
+                subscribersDropped: subscribersDropped)
+            return NIOLoopBound(shared, eventLoop: eventLoop)
         }.get()
         let arrivals: ArrivalHandler.Announced
         do {
             arrivals = try await ArrivalHandler.make(on: eventLoop) { [self] arrival in
-                serve(arrival, on: eventLoop, parts.value)
+                serve(arrival, on: eventLoop, shared)
             }
         } catch {
             try? await group.shutdownGracefully()
@@ -94,10 +96,10 @@ package actor ControlServer {
             throw error
         }
         running = Running(
-            group: group, parts: parts, heavyThreads: heavyThreads, searchThreads: searchThreads,
+            group: group, shared: shared, heavyThreads: heavyThreads, searchThreads: searchThreads,
             arrivals: arrivals.handler)
         do {
-            try listen(eventLoop, arrivals, parts)
+            try listen(eventLoop, arrivals, shared)
         } catch {
             await shutdown()
             throw error
@@ -112,7 +114,8 @@ package actor ControlServer {
     }
 
     private func listen(
-        _ eventLoop: any EventLoop, _ arrivals: ArrivalHandler.Announced, _ parts: NIOLoopBound<ServerParts>
+        _ eventLoop: any EventLoop, _ arrivals: ArrivalHandler.Announced,
+        _ shared: NIOLoopBound<ConnectionHandler.Shared>
     ) throws {
         var sockets: [ListeningSocket] = []
         do {
@@ -132,7 +135,7 @@ package actor ControlServer {
         }
         let front = try ClientFront(
             sockets: sockets, limits: configuration.limits, arrived: arrivals.notify,
-            starved: { eventLoop.execute { parts.value.table.closeLongestIdle() } })
+            starved: { eventLoop.execute { shared.value.table.closeLongestIdle() } })
         running?.front = front
         eventLoop.execute { arrivals.handler.value.serveArrivals(at: front) }
     }
@@ -157,7 +160,7 @@ package actor ControlServer {
         let isQuiet = try? await eventLoop.flatSubmit {
             // Clients that arrived earlier are served first.
             running.arrivals.value.serveAllArrivals()
-            return running.parts.value.table.drain(on: eventLoop)
+            return running.shared.value.table.drain(on: eventLoop)
         }.get()
         guard isQuiet == true else {
             // The tasks would report to an event loop that no longer exists, so the group is not shut down. The process
@@ -177,8 +180,9 @@ package actor ControlServer {
     /// The size of one read from a connection, in bytes.
     private static let readSize = 1_024
 
-    private nonisolated func serve(_ arrival: ClientFront.Arrival, on eventLoop: any EventLoop, _ parts: ServerParts) {
-        let parts = NIOLoopBound(parts, eventLoop: eventLoop)
+    private nonisolated func serve(
+        _ arrival: ClientFront.Arrival, on eventLoop: any EventLoop, _ shared: NIOLoopBound<ConnectionHandler.Shared>
+    ) {
         let channel = ClientBootstrap(group: eventLoop)
             .channelOption(.allowRemoteHalfClosure, value: true)
             // A connection keeps the buffer of its last read, so thousands of connections must not keep large ones.
@@ -186,13 +190,13 @@ package actor ControlServer {
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelInitializer { [configuration, logger] channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let (pipeline, peer, table) = (channel.pipeline.syncOperations, arrival.peer, parts.value.table)
+                    let (pipeline, peer, table) = (channel.pipeline.syncOperations, arrival.peer, shared.value.table)
                     guard configuration.authorize(peer) else {
                         logger.info("a connection was refused", metadata: Self.metadata(peer))
                         try pipeline.addHandler(RefusalHandler(.peerNotPermitted))
                         return
                     }
-                    let connection = ConnectionHandler(peer: peer, link: arrival.link, server: parts.value)
+                    let connection = ConnectionHandler(peer: peer, link: arrival.link, shared: shared.value)
                     guard table.admit(connection) else {
                         logger.info("too many connections", metadata: Self.metadata(peer))
                         try pipeline.addHandler(RefusalHandler(.tooManyConnections))
