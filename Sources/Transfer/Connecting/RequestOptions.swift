@@ -6,7 +6,6 @@ struct RequestOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
     let url: CurlURL
-    let route: RouteLookup
     /// Field lines added by the engine.
     let engineFields: [String]
     /// Whether HTTP/1.1 is used because HTTP/2 failed with this server.
@@ -26,7 +25,9 @@ struct RequestOptions {
     let trust: TrustOptions
     /// The size of the receive buffer in bytes. libcurl allocates one per handle, so it is large for few transfers and
     /// small for many.
-    let receiveBuffer: Int
+    var receiveBuffer: Int
+    /// Sets further options of the client. Called last.
+    let configure: (Exchange) throws(CurlError) -> Void
 
     /// The protocols that the engine supports.
     static let protocols = ["http", "https"]
@@ -45,8 +46,10 @@ struct RequestOptions {
 
     /// Sets the options of an exchange.
     ///
-    /// - Parameter lines: the result of ``fieldLines()``.
-    func apply(to exchange: Exchange, lines: [String]) throws(CurlError) {
+    /// - Parameters:
+    ///   - lines: the result of ``fieldLines()``.
+    ///   - route: the addresses of the server and of its proxy.
+    func apply(to exchange: Exchange, lines: [String], route: RouteLookup) throws(CurlError) {
         exchange.activity.stallTimeout = configuration.stallTimeout(of: request)
         exchange.activity.headTimeout = LeastPace(configuration, request).headTimeout
         switch version {
@@ -54,13 +57,14 @@ struct RequestOptions {
         // The server's settings may come before the request.
         case .http2PriorKnowledge, .http3: break
         }
-        try apply(to: &exchange.easy, lines)
+        try apply(to: &exchange.easy, lines, route)
         if url.scheme == "https", trust.judges { try exchange.evaluatesCertificates() }
+        try configure(exchange)
     }
 
     private var version: HTTPVersion { usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url) }
 
-    private func apply(to easy: inout EasyHandle, _ lines: [String]) throws(CurlError) {
+    private func apply(to easy: inout EasyHandle, _ lines: [String], _ route: RouteLookup) throws(CurlError) {
         try easy.set(.noSignal, to: true)
         try easy.setURL(url)
         try easy.set(.protocols, to: Self.protocolList)

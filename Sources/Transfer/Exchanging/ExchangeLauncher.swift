@@ -7,28 +7,6 @@ import HTTPTypes
 ///
 /// Used on the loop's thread only.
 final class ExchangeLauncher {
-    /// The parameters of one exchange.
-    struct Plan {
-        var request: TransferRequest
-        var url: CurlURL
-        var contribution: Transaction.Contribution
-        /// See ``RequestOptions/usesHTTP1``.
-        var usesHTTP1 = false
-        /// See ``RequestOptions/hasOwnConnection``.
-        var hasOwnConnection = false
-        /// See ``RequestOptions/avoidsReuse``.
-        var avoidsReuse = false
-        /// The maximum size of one read, in bytes.
-        var receiveBuffer = Int.max
-        /// See ``RequestOptions/isAuthorized``.
-        var isAuthorized = false
-        /// See ``RequestOptions/sendsProxyPasswordUnasked``.
-        var sendsProxyPasswordUnasked = false
-        /// Whether the exchange is for a further connection of a download.
-        var isFurther = false
-        var trust: TrustOptions
-    }
-
     /// The maximum number of bytes of the target and the field lines of a request without a body.
     private static let longestHead = 128 * 1024
 
@@ -41,6 +19,8 @@ final class ExchangeLauncher {
     private var proceed: ((Resolver.Answer?) -> Void)?
     /// The pending query to the resolver.
     private var question: Resolver.Question?
+    /// Whether the latest exchange is for a further connection of a download.
+    private var isFurther = false
     /// The wait of the request for its turn at its host.
     private var turn: RequestTurn?
     private var exchangeID: Int?
@@ -66,18 +46,25 @@ final class ExchangeLauncher {
 
     /// Resolves the names and starts an exchange.
     ///
-    /// - Parameter failed: called if the exchange cannot be started.
-    func launch(_ plan: Plan, handler: any ExchangeHandler, failed: @escaping (TransferError) -> Void) {
+    /// - Parameters:
+    ///   - isFurther: whether the exchange is for a further connection of a download.
+    ///   - failed: called if the exchange cannot be started.
+    func launch(
+        _ options: RequestOptions, isFurther: Bool, handler: any ExchangeHandler,
+        failed: @escaping (TransferError) -> Void
+    ) {
         attempt += 1
-        url = plan.url
+        self.isFurther = isFurther
+        url = options.url
         lookup = nil
         turnWait = 0
         launchedAt = .now()
-        let proxy = ProxyOptions(configuration: session.configuration, request: plan.request, to: plan.url)
-        evaluator = AddressEvaluator(session.configuration, plan.request, proxy: proxy)
+        let proxy = ProxyOptions(configuration: session.configuration, request: options.request, to: options.url)
+        evaluator = AddressEvaluator(session.configuration, options.request, proxy: proxy)
         do throws(TransferError) {
-            let route = try RouteLookup(to: (plan.url.host, plan.url.port), proxy: proxy.url, evaluator: evaluator)
-            try lookUp(route, plan, handler, failed)
+            let route = try RouteLookup(
+                to: (options.url.host, options.url.port), proxy: proxy.url, evaluator: evaluator)
+            try lookUp(route, options, handler, failed)
         } catch {
             failed(error)
         }
@@ -85,29 +72,30 @@ final class ExchangeLauncher {
 
     /// Resolves the next name without addresses, or connects if there is none.
     private func lookUp(
-        _ route: RouteLookup, _ plan: Plan, _ handler: any ExchangeHandler, _ failed: @escaping (TransferError) -> Void
+        _ route: RouteLookup, _ options: RequestOptions, _ handler: any ExchangeHandler,
+        _ failed: @escaping (TransferError) -> Void
     ) throws(TransferError) {
         while let host = route.next {
             guard let known = session.resolver.cached(host) else {
-                return ask(for: host, on: route, plan, handler, failed)
+                return ask(for: host, on: route, options, handler, failed)
             }
             try route.found(known)
         }
         // Name resolution takes a varying time, so the turn is taken after it.
-        turn = RequestTurn.wait(at: plan.url.origin, isFurther: plan.isFurther, of: task, on: core) {
+        turn = RequestTurn.wait(at: options.url.origin, isFurther: isFurther, of: task, on: core) {
             [unowned self] in
             turnWait = turn?.waited ?? 0
             turn = nil
-            start(plan, route, handler, failed)
+            start(options, route, handler, failed)
         }
-        if turn == nil { start(plan, route, handler, failed) }
+        if turn == nil { start(options, route, handler, failed) }
     }
 
     /// Whether the request waits for its turn at its host.
     var awaitsTurn: Bool { turn != nil }
 
     private func ask(
-        for host: String, on route: RouteLookup, _ plan: Plan, _ handler: any ExchangeHandler,
+        for host: String, on route: RouteLookup, _ options: RequestOptions, _ handler: any ExchangeHandler,
         _ failed: @escaping (TransferError) -> Void
     ) {
         // The run holds this launcher, and the launcher holds the closure. It is released when the reply arrives or the
@@ -117,8 +105,8 @@ final class ExchangeLauncher {
                 switch answer {
                 case .success(let addresses):
                     try route.found(addresses)
-                    try lookUp(route, plan, handler, failed)
-                case .failure(let failure): throw Self.error(failure, host: host, for: plan.url.host)
+                    try lookUp(route, options, handler, failed)
+                case .failure(let failure): throw Self.error(failure, host: host, for: options.url.host)
                 case nil: throw TransferError(.timedOut, "looking up \(host) took too long")
                 }
             } catch {
@@ -127,10 +115,11 @@ final class ExchangeLauncher {
         }
         let attempt = attempt
         let limit =
-            session.configuration.connectTimeout(of: plan.request) - MonotonicTime.now().milliseconds(since: launchedAt)
+            session.configuration.connectTimeout(of: options.request)
+            - MonotonicTime.now().milliseconds(since: launchedAt)
         timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(nil, attempt: attempt) }
         let launcher = LoopReference(self, on: core)
-        let asker = Resolver.Asker(plan.request, of: task)
+        let asker = Resolver.Asker(options.request, of: task)
         question = session.resolver.resolve(host, for: asker) { answer in
             launcher.perform { $0.resolved(answer, attempt: attempt) }
         }
@@ -150,32 +139,27 @@ final class ExchangeLauncher {
     }
 
     private func start(
-        _ plan: Plan, _ route: RouteLookup, _ handler: any ExchangeHandler, _ failed: (TransferError) -> Void
+        _ options: RequestOptions, _ route: RouteLookup, _ handler: any ExchangeHandler,
+        _ failed: (TransferError) -> Void
     ) {
         self.route = route
-        let options = RequestOptions(
-            configuration: session.configuration, request: plan.request, url: plan.url, route: route,
-            engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
-            hasOwnConnection: plan.hasOwnConnection, avoidsReuse: plan.avoidsReuse, isAuthorized: plan.isAuthorized,
-            sendsProxyPasswordUnasked: plan.sendsProxyPasswordUnasked, sendsBody: plan.contribution.sendsBody,
-            decodes: plan.contribution.decodes, trust: plan.trust,
-            receiveBuffer: min(plan.receiveBuffer, session.resources.receiveBuffer(on: core)))
+        var options = options
+        options.receiveBuffer = min(options.receiveBuffer, session.resources.receiveBuffer(on: core))
         let evaluatesAddresses = evaluator.evaluatesSockets
         let lines = options.fieldLines()
-        let head = lines.reduce(plan.url.target.utf8.count) { $0 + $1.utf8.count }
+        let head = lines.reduce(options.url.target.utf8.count) { $0 + $1.utf8.count }
         // libcurl 7.88 never sends the rest of such a head if the kernel takes a part of it only.
-        if head > Self.longestHead, !plan.contribution.sendsBody {
+        if head > Self.longestHead, !options.sendsBody {
             let words = "the URL and the header fields have \(head) bytes, more than \(Self.longestHead)"
             return failed(TransferError(.invalidRequest, words))
         }
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
-                try options.apply(to: exchange, lines: lines)
+                try options.apply(to: exchange, lines: lines, route: route)
                 if evaluatesAddresses {
                     try exchange.evaluatesAddresses()
                     exchange.evaluatesConnectedAddresses()
                 }
-                try plan.contribution.configure(exchange)
             }
         } catch {
             failed(TransferError(.invalidRequest, "libcurl rejected the request: \(error.message)"))

@@ -15,7 +15,7 @@ final class StubbedExchange {
         case delivering
     }
 
-    let plan: ExchangeLauncher.Plan
+    let options: RequestOptions
     let stub: any TransportStub
     unowned let transaction: Transaction
     var phase = Phase.collecting
@@ -29,8 +29,8 @@ final class StubbedExchange {
     /// The timer of a delayed response.
     var timer: Int?
 
-    init(_ plan: ExchangeLauncher.Plan, stub: any TransportStub, of transaction: Transaction) {
-        self.plan = plan
+    init(_ options: RequestOptions, stub: any TransportStub, of transaction: Transaction) {
+        self.options = options
         self.stub = stub
         self.transaction = transaction
     }
@@ -41,8 +41,8 @@ final class StubbedExchange {
         head = response.head
         rest = response.body[...]
         failure = response.failure
-        if plan.request.method == .head || [204, 304].contains(response.head.status) { rest = [] } else { frame() }
-        guard plan.contribution.decodes else { return }
+        if options.request.method == .head || [204, 304].contains(response.head.status) { rest = [] } else { frame() }
+        guard options.decodes else { return }
         if let decoder = BodyDecoder(BodyDecoder.undone(response.head.contentCodings, ofFile: [])) {
             decode(by: decoder)
         }
@@ -77,10 +77,10 @@ extension Transaction {
     /// The number of bytes that move at once.
     private static let pieceSize = 64 * 1024
 
-    func beginStubbedExchange(_ plan: ExchangeLauncher.Plan, with stub: any TransportStub) {
-        let exchange = StubbedExchange(plan, stub: stub, of: self)
+    func beginStubbedExchange(_ options: RequestOptions, with stub: any TransportStub) {
+        let exchange = StubbedExchange(options, stub: stub, of: self)
         stubbed = exchange
-        if plan.contribution.sendsBody { collectBody(of: exchange) } else { send(exchange) }
+        if options.sendsBody { collectBody(of: exchange) } else { send(exchange) }
     }
 
     /// Releases the exchange. Its result is then ignored.
@@ -119,12 +119,12 @@ extension Transaction {
 
     private func send(_ exchange: StubbedExchange) {
         exchange.phase = .sent
-        let plan = exchange.plan
+        let options = exchange.options
         let lines = SentFields.lines(
-            of: plan.request, session.configuration, engineFields: plan.contribution.fields,
-            isAuthorized: plan.isAuthorized, sendsBody: plan.contribution.sendsBody)
+            of: options.request, session.configuration, engineFields: options.engineFields,
+            isAuthorized: options.isAuthorized, sendsBody: options.sendsBody)
         let request = SentRequest(
-            method: plan.request.method, url: plan.url.text, headerFields: SentFields.fields(lines),
+            method: options.request.method, url: options.url.text, headerFields: SentFields.fields(lines),
             body: exchange.body)
         exchange.body = []
         let (stub, reference) = (exchange.stub, LoopReference(exchange, on: core))
@@ -138,7 +138,7 @@ extension Transaction {
         guard stubbed === exchange else { return }
         checkInvariants()
         switch result {
-        case .network: passToNetwork(exchange.plan)
+        case .network: passToNetwork(exchange.options)
         case .failure(let error): end(exchange, error)
         case .response(let response):
             guard (200...999).contains(response.head.status) else {
@@ -154,14 +154,14 @@ extension Transaction {
         }
     }
 
-    private func passToNetwork(_ plan: ExchangeLauncher.Plan) {
+    private func passToNetwork(_ options: RequestOptions) {
         dropStubbedExchange()
-        guard !plan.contribution.sendsBody || client.rewindBody(to: 0) else {
+        guard !options.sendsBody || client.rewindBody(to: 0) else {
             perform(machine.sendingFailed(.sourceChanged))
             return
         }
         machine.passedToNetwork()
-        launch(plan)
+        launch(options)
     }
 
     // MARK: The response

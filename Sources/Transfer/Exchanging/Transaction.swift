@@ -242,22 +242,25 @@ final class Transaction {
             if url.scheme == "https" { trust = trustOptions(for: url) }
             begunAt = MonotonicTime.now()
             limitRates(of: request, at: url)
-            let plan = ExchangeLauncher.Plan(
-                request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
-                hasOwnConnection: machine.connection.needsOwn, avoidsReuse: machine.connection.avoidsReuse(at: url),
-                receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, isAuthorized: isAuthorized,
+            let options = RequestOptions(
+                configuration: session.configuration, request: request, url: url, engineFields: contribution.fields,
+                usesHTTP1: usesHTTP1(at: url), hasOwnConnection: machine.connection.needsOwn,
+                avoidsReuse: machine.connection.avoidsReuse(at: url), isAuthorized: isAuthorized,
                 sendsProxyPasswordUnasked: proxy.hasLogin
                     && proxy.origin.map(session.resources.isImpatient(proxy:)) ?? false,
-                isFurther: isQuiet, trust: trust)
-            guard let stub = session.configuration.transportStub else { return launch(plan) }
-            beginStubbedExchange(plan, with: stub)
+                sendsBody: contribution.sendsBody, decodes: contribution.decodes, trust: trust,
+                receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max, configure: contribution.configure)
+            guard let stub = session.configuration.transportStub else { return launch(options) }
+            beginStubbedExchange(options, with: stub)
         } catch {
             perform(machine.sendingFailed(error))
         }
     }
 
-    func launch(_ plan: ExchangeLauncher.Plan) {
-        launcher.launch(plan, handler: self) { [unowned self] error in perform(machine.sendingFailed(error)) }
+    func launch(_ options: RequestOptions) {
+        launcher.launch(options, isFurther: isQuiet, handler: self) { [unowned self] error in
+            perform(machine.sendingFailed(error))
+        }
     }
 
     private func end(_ error: TransferError?) {
