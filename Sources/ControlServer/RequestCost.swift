@@ -34,7 +34,7 @@ enum RequestCost {
         guard case .success(let command) = request.command else { return nil }
         switch command {
         case .taskList(let parameters):
-            let rows = min(max(1, parameters.limit ?? QueueHandler.pageLimit), QueueHandler.pageLimit)
+            let rows = min(max(1, parameters.limit ?? CommandHandler.pageLimit), CommandHandler.pageLimit)
             if parameters.order == .queue { return queueOrder + rows * row }
             return rows <= quickRows && command.search == .none ? nil : rows * row
         case .taskPause(let selection), .taskResume(let selection), .taskCancel(let selection),
@@ -48,7 +48,7 @@ enum RequestCost {
             }
         case .eventsList: return eventPage
         case .queueList(let parameters):
-            return min(max(1, parameters.limit ?? QueueHandler.pageLimit), QueueHandler.pageLimit) * row
+            return min(max(1, parameters.limit ?? CommandHandler.pageLimit), CommandHandler.pageLimit) * row
         case .taskCount, .queueCommit, .daemonBackup, .rpcDiscover: return 1 << 20
         case .backupRead: return backupPart
         case .taskAdd, .taskGet, .taskMove, .queueBegin, .queuePut, .queueAbort, .sourceReceive,

@@ -13,10 +13,10 @@ struct BatchRun: Sendable {
     let notes: [FileNote]
     let caller: Caller
 
-    /// - Parameter waits: as for ``TextFile/read(_:limit:waits:)``.
+    /// - Parameter waits: as for ``SmallFile/read(_:limit:waits:)``.
     /// - Throws: ``FileError`` with the position of the error in the file.
     init(file path: String, uid: UInt32, waits: Bool = false) throws {
-        let text = try TextFile.read(path, waits: waits)
+        let text = try SmallFile.read(path, waits: waits)
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "/"
         let file = try InputFile.parse(
             text, file: path, baseDirectory: directory.isEmpty ? "/" : directory, now: QueueClock.system.now(),
@@ -30,8 +30,8 @@ struct BatchRun: Sendable {
 
     /// Reads a file that an entry refers to.
     static func read(_ path: String, limit: Int) throws(UnreadableFile) -> [UInt8] {
-        do throws(TextFile.Failure) {
-            return try TextFile.read(path, limit: limit)
+        do throws(SmallFile.Failure) {
+            return try SmallFile.read(path, limit: limit)
         } catch {
             throw UnreadableFile("\(error)")
         }

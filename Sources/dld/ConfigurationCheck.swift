@@ -20,7 +20,7 @@ struct ConfigurationCheck {
         if planner.configurationFile != nil {
             return [ConfigurationCheck(planner: ofService.usesDefaultFile ? ofService : planner)]
         }
-        let planners = [planner, ofService].filter { !TextFile.isMissing($0.environment.configurationFile) }
+        let planners = [planner, ofService].filter { !SmallFile.isMissing($0.environment.configurationFile) }
         return (planners.isEmpty ? [planner] : planners).map { ConfigurationCheck(planner: $0) }
     }
 
@@ -72,7 +72,7 @@ struct ConfigurationCheck {
         if isOfService, let uid = Self.become(Self.serviceUser) {
             inspector = PlaceInspector(uid: uid)
             let file = planner.environment.configurationFile
-            if faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) != 0, case let error = errno, !TextFile.isMissing(file) {
+            if faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) != 0, case let error = errno, !SmallFile.isMissing(file) {
                 let text =
                     "the user \(Self.serviceUser) cannot read \(file) (\(String(cString: strerror(error)))); give it "
                     + "permission to read the file and to search its parent directories"

@@ -16,8 +16,8 @@ struct CredentialReader {
         let place = try place(of: name)
         let uid = environment.uid
         let bytes: [UInt8]
-        do throws(TextFile.Failure) {
-            bytes = try TextFile.read(place.path, limit: HostCredential.maximumFileSize) { status in
+        do throws(SmallFile.Failure) {
+            bytes = try SmallFile.read(place.path, limit: HostCredential.maximumFileSize) { status in
                 guard status.st_mode & S_IFMT == S_IFREG else { return "is not a regular file" }
                 return place.isPassed ? nil : Self.refusal(of: status, for: uid, at: place.path)
             }
@@ -39,7 +39,7 @@ struct CredentialReader {
     /// Returns the path of the file, and whether systemd passes it.
     private func place(of name: String) throws(Failure) -> (path: String, isPassed: Bool) {
         let passed = environment.systemCredentials.map { "\($0)/\(name)" }
-        if let passed, !TextFile.isMissing(passed) { return (passed, true) }
+        if let passed, !SmallFile.isMissing(passed) { return (passed, true) }
         if let directory = environment.userCredentials { return ("\(directory)/\(name)", false) }
         if let passed {
             throw Failure(reason: "\(passed) does not exist; add LoadCredential=\(name):FILE to the unit")

@@ -117,10 +117,10 @@ struct Daemon: Service {
         }
         let started = QueueClock.system.monotonic()
         let (plan, queue, reloader, metrics, stopRequest) = (plan, queue, reloader, metrics, stopRequest)
-        let handler = QueueHandler(
+        let handler = CommandHandler(
             queue: queue, descriptors: descriptors, isAdministrator: { access.rule.isAdministrator($0) },
             description: {
-                QueueHandler.DaemonDescription(
+                CommandHandler.DaemonDescription(
                     version: ProductVersion.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
                     socket: plan.socket ?? DaemonStatus.inheritedSocket, stateDirectory: plan.stateDirectory,
                     configurationFile: await reloader.configurationFile, downloadDirectory: queue.downloadDirectory,

@@ -19,7 +19,7 @@ struct DaemonPlanner: Sendable {
     /// Whether the credentials of hosts are read.
     var readsCredentials = true
 
-    /// - Parameter waits: as for ``TextFile/read(_:limit:waits:)``.
+    /// - Parameter waits: as for ``SmallFile/read(_:limit:waits:)``.
     /// - Throws: ``FileError`` with the position of an error in the configuration, or another error whose description
     ///   states the reason.
     func plan(waits: Bool = false) throws -> DaemonPlan {
@@ -81,12 +81,12 @@ struct DaemonPlanner: Sendable {
     /// Returns the configuration, and whether it comes from a file.
     private func readConfiguration(waits: Bool) throws -> (Configuration, Bool) {
         let path = file
-        if configurationFile == nil, TextFile.isMissing(path) {
+        if configurationFile == nil, SmallFile.isMissing(path) {
             guard environment.instance == nil || !environment.isSystem else { throw MissingInstanceFile(path: path) }
             return (Configuration(), false)
         }
         let configuration = try Configuration(
-            parsing: FileText.decode(try TextFile.read(path, waits: waits && configurationFile != nil), file: path),
+            parsing: FileText.decode(try SmallFile.read(path, waits: waits && configurationFile != nil), file: path),
             file: path,
             readFile: BatchRun.read)
         return (configuration, true)

@@ -112,7 +112,7 @@ struct ProcessEnvironment {
 
     /// The systemd unit whose service this process is (systemd.exec(5), `INVOCATION_ID`); `nil` outside of one.
     var unit: String? {
-        guard variables["INVOCATION_ID"] != nil, let bytes = try? TextFile.read("/proc/self/cgroup", limit: 1 << 16)
+        guard variables["INVOCATION_ID"] != nil, let bytes = try? SmallFile.read("/proc/self/cgroup", limit: 1 << 16)
         else { return nil }
         // The last line is that of the unified hierarchy (cgroups(7)): `0::/system.slice/dld.service`.
         let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").last ?? ""

@@ -27,7 +27,7 @@ actor Reloader {
     private var flawlessAt: ContinuousClock.Instant?
     /// The time for which that is believed. It saves checks where a client asks for the status again and again.
     private static let memory: Duration = .milliseconds(25)
-    private var underWay: Task<Result<[String], QueueHandler.ReloadRefusal>, Never>?
+    private var underWay: Task<Result<[String], CommandHandler.ReloadRefusal>, Never>?
 
     init(
         planner: DaemonPlanner, plan: DaemonPlan, queue: TaskQueue, access: CurrentAccess, status: ServiceStatus,
@@ -45,7 +45,7 @@ actor Reloader {
     /// Reloads the configuration after any earlier reload has completed.
     ///
     /// - Returns: notes for the user, or the reason why nothing was changed.
-    func reload() async -> Result<[String], QueueHandler.ReloadRefusal> {
+    func reload() async -> Result<[String], CommandHandler.ReloadRefusal> {
         let before = underWay
         let reloading = Task {
             _ = await before?.value
@@ -55,7 +55,7 @@ actor Reloader {
         return await reloading.value
     }
 
-    private func apply() async -> Result<[String], QueueHandler.ReloadRefusal> {
+    private func apply() async -> Result<[String], CommandHandler.ReloadRefusal> {
         ServiceManager.notifyReloading()
         var condition = ServiceStatus.Condition.good
         defer { status.ready(condition) }

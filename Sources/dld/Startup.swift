@@ -62,7 +62,7 @@ struct Startup: Sendable {
         let lock: StateLock
     }
 
-    /// - Parameter waits: as for ``TextFile/read(_:limit:waits:)``.
+    /// - Parameter waits: as for ``SmallFile/read(_:limit:waits:)``.
     func prepare(waits: Bool) throws(StartupFailure) -> Prepared {
         let plan = try Self.failing(StartupFailure.Exit.configuration) { try planner.plan(waits: waits) }
         let batch = try queueFile.map { path throws(StartupFailure) in

@@ -3,17 +3,17 @@ import Glibc
 
 /// The place of an app in the journal of events, in a file of the user's state directory.
 struct BackgroundPlace: Sendable {
-    private let file: StateFile
+    private let file: DurableFile
 
     /// - Throws: ``ClientError/unusableIdentifier(_:)`` or ``ClientError/unusableState(path:errno:)``.
     init(
         identifier: String, environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(ClientError) {
         guard Self.isIdentifier(identifier) else { throw .unusableIdentifier(identifier) }
-        guard let directory = StateFile.directory(environment: environment) else {
+        guard let directory = DurableFile.directory(environment: environment) else {
             throw .unusableState(path: "$HOME", errno: ENOENT)
         }
-        file = StateFile(path: directory + "/dld/apps/" + identifier)
+        file = DurableFile(path: directory + "/dld/apps/" + identifier)
     }
 
     private static func isIdentifier(_ text: String) -> Bool {
@@ -36,7 +36,7 @@ struct BackgroundPlace: Sendable {
     /// Returns the stored place; `nil` if there is none.
     func load() throws(ClientError) -> EventCursor? {
         let contents: [UInt8]?
-        do throws(StateFile.Failure) {
+        do throws(DurableFile.Failure) {
             contents = try file.load()
         } catch {
             throw .unusableState(path: error.path, errno: error.errno)
@@ -51,7 +51,7 @@ struct BackgroundPlace: Sendable {
 
     /// Replaces the stored place. It survives a power failure.
     func store(_ cursor: EventCursor) throws(ClientError) {
-        do throws(StateFile.Failure) {
+        do throws(DurableFile.Failure) {
             try file.store("\(cursor)\n".utf8)
         } catch {
             throw .unusableState(path: error.path, errno: error.errno)
@@ -70,7 +70,7 @@ struct BackgroundPlace: Sendable {
     /// Returns the lock of the place; `nil` if another process delivers its events.
     func lock() throws(ClientError) -> Lock? {
         let path = file.path + ".lock"
-        do throws(StateFile.Failure) {
+        do throws(DurableFile.Failure) {
             try file.makeDirectory()
         } catch {
             throw .unusableState(path: error.path, errno: error.errno)

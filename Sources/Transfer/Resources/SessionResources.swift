@@ -69,7 +69,7 @@ final class SessionResources: Sendable {
     func networkBegan(_ task: TaskCore) -> TransferLoop {
         active.wrappingAdd(1, ordering: .relaxed)
         let url = task.originalRequest.url
-        let loop: TaskLoop =
+        let loop: AssignedLoop =
             RemoteScheme(of: url) == nil
             ? .shared(loops.begin())
             : .leased(remoteLoops.lease(for: url, task: task.identifier, otherwise: loops.first.loop))

@@ -20,7 +20,7 @@ final class TaskCore: Sendable {
     }
 
     private let mutable: Mutex<State>
-    private let taskLoop: Mutex<TaskLoop?>
+    private let assignedLoop: Mutex<AssignedLoop?>
     /// The rate limit in bytes per second; 0 means no limit. Read for every piece of a body.
     private let rate: Atomic<Int64>
     /// The number of bytes of the request's body sent by the last exchange.
@@ -36,13 +36,13 @@ final class TaskCore: Sendable {
         var state = predecessor?.mutable.withLock { $0 } ?? State(currentRequest: request)
         state.life = TaskLife()
         mutable = Mutex(state)
-        taskLoop = Mutex(predecessor?.loop)
+        assignedLoop = Mutex(predecessor?.loop)
     }
 
     /// The task's event loop; `nil` before the task runs.
-    var loop: TaskLoop? { taskLoop.withLock { $0 } }
+    var loop: AssignedLoop? { assignedLoop.withLock { $0 } }
 
-    func setLoop(_ loop: TaskLoop) { taskLoop.withLock { $0 = loop } }
+    func setLoop(_ loop: AssignedLoop) { assignedLoop.withLock { $0 = loop } }
 
     var state: SessionTaskState { mutable.withLock { $0.life.state } }
     var currentRequest: TransferRequest { mutable.withLock { $0.currentRequest } }

@@ -9,7 +9,7 @@ import Testing
 @Suite("The text file of the metrics")
 struct MetricsFileTests {
     private func content(of path: String) throws -> String {
-        String(decoding: try TextFile.read(path), as: UTF8.self)
+        String(decoding: try SmallFile.read(path), as: UTF8.self)
     }
 
     @Test("the file is readable by all, whatever was left over beside it, and nothing else stays")
@@ -93,7 +93,7 @@ struct MetricsFileTests {
         async let reads = onThread {
             var reads = 0
             while !isOver.withLock({ $0 }) {
-                let text = try String(decoding: TextFile.read(path), as: UTF8.self)
+                let text = try String(decoding: SmallFile.read(path), as: UTF8.self)
                 #expect(texts.contains(text))
                 reads += 1
             }

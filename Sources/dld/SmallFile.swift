@@ -2,7 +2,7 @@ import Glibc
 import TaskModel
 
 /// Small text files written by a user.
-enum TextFile {
+enum SmallFile {
     /// The largest size in bytes.
     static let maximumSize = 256 << 20
 

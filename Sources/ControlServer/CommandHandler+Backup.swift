@@ -3,7 +3,7 @@ import FoundationEssentials
 import TaskModel
 import TaskQueue
 
-extension QueueHandler {
+extension CommandHandler {
     static func requireForBackup(_ caller: Caller) throws(RPCError) {
         try require(caller, to: "back up the database, since it contains every user's tasks and passwords")
     }

@@ -1,7 +1,7 @@
 import Curl
 
 /// The event loop of a running task.
-enum TaskLoop {
+enum AssignedLoop {
     case shared(SharedLoops.Member)
     /// A loop of ``RemoteLoops``, which is kept as long as the lease.
     case leased(LoopLease)

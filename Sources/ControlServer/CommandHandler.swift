@@ -4,7 +4,7 @@ package import TaskQueue
 
 /// A handler that carries out the clients' commands on the task queue, and returns results in the types of the
 /// protocol.
-package struct QueueHandler: ControlHandler {
+package struct CommandHandler: ControlHandler {
     let queue: TaskQueue
     /// The last answers to `daemon.status`.
     let statuses = StatusMemory()
@@ -327,8 +327,8 @@ package struct QueueHandler: ControlHandler {
 
         mutating func add(_ part: [TaskStatus]) {
             for task in part where !isFull {
-                bytes += QueueHandler.size(of: task)
-                isFull = tasks.count == limit || (bytes > QueueHandler.pageBytes && !tasks.isEmpty)
+                bytes += CommandHandler.size(of: task)
+                isFull = tasks.count == limit || (bytes > CommandHandler.pageBytes && !tasks.isEmpty)
                 if !isFull { tasks.append(task) }
             }
         }

@@ -3,7 +3,7 @@ import TaskModel
 import TaskQueue
 
 /// `daemon.status`, which people and monitors ask for often.
-extension QueueHandler {
+extension CommandHandler {
     package func resultAtHand(of command: Command, for peer: Peer) -> EncodedResult? {
         guard case .daemonStatus(let parameters) = command, parameters.metrics != true else { return nil }
         let (answer, isDueAnew) = statuses.answer(for: peer, change: queue.changes.value)

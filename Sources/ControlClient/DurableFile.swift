@@ -1,7 +1,7 @@
 import Glibc
 
 /// A small file of the user's state that is replaced as a whole and survives power failures.
-public struct StateFile: Sendable {
+public struct DurableFile: Sendable {
     /// The path of the file.
     public let path: String
 
