@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// The body of a request.
 public enum RequestBody: Sendable {
     /// An empty body.
@@ -52,4 +54,61 @@ public struct BodyStream: Sendable {
             }
         }
     }
+}
+
+extension RequestBody {
+    /// Returns a body of bytes in memory, which are copied.
+    @_disfavoredOverload
+    public static func data(_ data: Data) -> RequestBody { .data(Array(data)) }
+}
+
+extension BodyStream {
+    /// Creates a body of the data that a sequence yields.
+    ///
+    /// - Parameters:
+    ///   - length: the number of bytes, if known; it has to be exact, as for a sequence of arrays.
+    ///   - make: creates the sequence; called for each attempt, redirect and challenge that needs the body.
+    @_disfavoredOverload
+    public init<Source: AsyncSequence & Sendable>(
+        length: Int64? = nil, make: @escaping @Sendable () throws -> Source
+    ) where Source.Element == Data {
+        self.init(length: length) { try make().map { Array($0) } }
+    }
+}
+
+extension FramedFile {
+    /// Creates a body of a file with data before and after it.
+    ///
+    /// - Parameters:
+    ///   - before: data sent before the file.
+    ///   - source: the file.
+    ///   - after: data sent after the file.
+    @_disfavoredOverload
+    public init(before: Data, source: UploadSource, after: Data) {
+        self.init(before: Array(before), source: source, after: Array(after))
+    }
+}
+
+extension RequestBody: CustomStringConvertible, CustomReflectable {
+    /// The kind and the size of the body, as in `data, 12 bytes`. The contents are left out, since they may be secret.
+    public var description: String {
+        switch self {
+        case .none: "no body"
+        case .data(let bytes): "data, \(ReadableText.bytes(bytes.count))"
+        case .file(let source): "file, \(ReadableText.bytes(source.identity.size))"
+        case .framed(let framed): framed.description
+        case .stream(let stream): stream.length.map { "stream, \(ReadableText.bytes($0))" } ?? "stream of unknown size"
+        }
+    }
+
+    /// A mirror without children, so that `dump` writes the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension FramedFile: CustomStringConvertible, CustomReflectable {
+    /// The size of the whole body, as in `framed file, 12 bytes`. The contents are left out, since they may be secret.
+    public var description: String { "framed file, \(ReadableText.bytes(length))" }
+
+    /// A mirror without children, so that `dump` writes the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

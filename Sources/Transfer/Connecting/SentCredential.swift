@@ -33,28 +33,3 @@ extension TransferRequest {
         return SentCredential(field: SentFields.fields(lines)[name])
     }
 }
-
-extension Transaction {
-    /// Returns the kind of credential that the server rejected with a response, or the proxy that refused the request;
-    /// `nil` if no credential was sent, or if the response does not concern access.
-    func sentCredential(for head: ResponseHead) -> SentCredential? {
-        switch head.status {
-        case 401:
-            guard let url else { return nil }
-            let authorization = machine.authorization
-            if authorization.answers(url) { return authorization.isToken ? .token : .password }
-            if let own = request.sentCredential(in: .authorization, session.configuration) { return own }
-            return request.unaskedLogin(at: url) == nil ? nil : .password
-        case 403, 407:
-            guard let url else { return nil }
-            let proxy = ProxyOptions(configuration: session.configuration, request: request, to: url)
-            guard url.scheme == "http", proxy.readsRequests else { return nil }
-            let sentLogin =
-                machine.authorization.answersProxy
-                || request.sentCredential(in: .proxyAuthorization, session.configuration) != nil
-            return ProxyRefusal(proxy, sentLogin: sentLogin, isCertain: head.status == 407 || head.isOfProxy)
-                .map { .proxy($0) }
-        default: return nil
-        }
-    }
-}

@@ -208,3 +208,197 @@ struct TransactionStateMachine {
         return reasons.isEmpty ? .resume : .proceed
     }
 }
+
+/// The events of requests.
+extension TransactionStateMachine {
+    /// Handles the client's order to send the current request: the first time, or after it was notified of an end.
+    ///
+    /// - Parameter parse: returns the URL that a text stands for.
+    mutating func start(
+        parsing parse: (String) throws(CurlError) -> CurlURL = { (text: String) throws(CurlError) in try CurlURL(text) }
+    ) -> TransactionAction {
+        if isUnderWay { return .proceed }
+        isShortcut = redirects > 0
+        if let url { return send(to: url) }
+        do throws(CurlError) {
+            return send(to: try parse(request.url))
+        } catch {
+            return end(.unreadable(request.url))
+        }
+    }
+
+    mutating func send(to url: CurlURL) -> TransactionAction {
+        self.url = url
+        beginExchange()
+        state = .requested
+        return .send(request, url)
+    }
+
+    private mutating func beginExchange(isStored: Bool = false) {
+        exchange = ExchangeProgress(isStored: isStored)
+        connection.departure = nil
+        reasons.formIntersection(.suspended)
+    }
+
+    /// Records the expectation of the request that is about to be sent; `nil` if it has none.
+    mutating func prepared(expecting expectation: Expectation?) { exchange.expectation = expectation }
+
+    /// Makes `request` the next request and forgets earlier redirects.
+    mutating func restart(from request: TransferRequest) {
+        self.request = request
+        url = nil
+        redirects = 0
+    }
+
+    /// Handles a stored response that is used in place of a server's.
+    mutating func storedResponseFound(_ head: ResponseHead) -> TransactionAction {
+        guard let url else { return .proceed }
+        switch state {
+        case .requested, .ended: break
+        case .idle, .deciding, .delivering, .receiving, .discarding, .failing: return .proceed
+        }
+        beginExchange(isStored: true)
+        return deliver(head, at: url, .inCallback)
+    }
+
+    /// Handles a request that goes to the network after a stub has read its body.
+    mutating func passedToNetwork() {
+        let expectation = exchange.expectation
+        if awaitsHead { beginExchange() }
+        exchange.expectation = expectation
+    }
+
+    /// Handles a request that could not be sent.
+    mutating func sendingFailed(_ error: TransferError) -> TransactionAction {
+        awaitsHead ? end(error) : .proceed
+    }
+
+    /// Handles an exhaustible rate limit, for which the transfer may be paused.
+    mutating func rateIsLimited() { connection.needsOwn = true }
+
+    /// Handles the order to abort the current exchange.
+    mutating func cancel(_ reason: TransferError) -> TransactionAction {
+        if case .ended = state { return .proceed }
+        state = .failing(reason)
+        return .cancelExchange
+    }
+}
+
+/// The invariants of a transaction.
+///
+/// 1. *A question belongs to its exchange.* The pending question is the latest, and no other state has one.
+/// 2. *A request that is under way has a URL.*
+/// 3. *A response from the cache sends nothing.* While it is delivered, no request waits for a head, and no other
+///    request follows.
+/// 4. *No more redirects are followed than are allowed.*
+/// 5. *Every pause ends.* A reason for a pause ends by its owner's call of ``resume(_:)``, by the answer to the pending
+///    question, or with the exchange.
+extension TransactionStateMachine {
+    /// The invariant that does not hold; `nil` where all do. To be read between two events.
+    var violation: String? {
+        if isUnderWay, url == nil, !isFailing { return "a request is under way to no URL" }
+        if reasons.contains(.deciding) { return "a pause for a decision without a question" }
+        switch state {
+        case .idle, .receiving, .delivering, .failing, .ended: break
+        case .requested:
+            if exchange.isStored { return "a stored response waits for a head" }
+            if redirects > configuration.maximumRedirects { return "too many redirects are followed" }
+        case .deciding(let pending, _): return violation(of: pending)
+        case .discarding(let continuation):
+            guard case .send = continuation else { return nil }
+            if exchange.isStored { return "a request follows a stored response" }
+            if redirects > configuration.maximumRedirects { return "too many redirects are followed" }
+        }
+        return nil
+    }
+
+    private var isFailing: Bool { if case .failing = state { true } else { false } }
+
+    private func violation(of pending: PendingQuestion) -> String? {
+        if pending.number != questions { return "a question is pending that is not the latest" }
+        switch pending.question {
+        case .redirect, .challenge, .trust:
+            return exchange.isStored ? "a stored response leads to another exchange" : nil
+        case .response: return nil
+        }
+    }
+}
+
+/// An action that ``TransactionStateMachine`` wants performed. Its performer, ``Transaction``, does nothing else.
+indirect enum TransactionAction {
+    /// Lets the exchange go on; nothing is to be done.
+    case proceed
+    /// Refuses the exchange as the result of libcurl's callback;
+    /// ``TransactionStateMachine/exchangeEnded(_:)`` follows. Outside of a callback nothing is to be done.
+    case refuse
+    /// Cancels the exchange; ``TransactionStateMachine/exchangeEnded(_:)`` follows, or
+    /// ``TransactionStateMachine/exchangeWasAbsent()`` if there is none.
+    case cancelExchange
+    /// Ends the pause of the exchange, or delivers the rest of a stored response.
+    case resume
+    /// Prepares the request and sends it to the URL. ``TransactionStateMachine/storedResponseFound(_:)`` or
+    /// ``TransactionStateMachine/sendingFailed(_:)`` may follow.
+    case send(TransferRequest, CurlURL)
+    /// Remembers that HTTP/2 does not work at an origin, and performs the other action then.
+    case avoidHTTP2(origin: String, then: TransactionAction)
+    /// Remembers that an origin refuses `Expect: 100-continue`, and refuses the exchange as ``refuse`` does.
+    case omitExpectation(origin: String)
+    /// Asks the delegate; ``TransactionStateMachine/answered(_:_:)`` or ``TransactionStateMachine/answerDelayed(_:)``
+    /// follows.
+    case ask(PendingQuestion)
+    /// Evaluates the server's certificates by the policy; ``TransactionStateMachine/trustEvaluated(_:isTrusted:)``
+    /// follows.
+    case evaluate(ServerTrust)
+    /// Delivers the head of the final response to the client; ``TransactionStateMachine/headHandled(_:)`` follows.
+    case deliverHead(ResponseHead, CurlURL)
+    /// Delivers a delegate's decision about the final response to the client;
+    /// ``TransactionStateMachine/headHandled(_:)`` follows.
+    case deliverDecision(ResponseDisposition, ResponseHead, CurlURL)
+    /// Notifies the client of the end.
+    case end(TransferError?)
+}
+
+/// The use of body bytes, in the direction in which they are to move. Decided for every chunk, so it has no payload.
+enum BodyStep {
+    /// Passes the bytes to or from the client.
+    case pass
+    /// Discards received bytes.
+    case discard
+    /// Moves no bytes until ``TransactionAction/resume``.
+    case pause
+    /// Ends the exchange.
+    case refuse
+}
+
+/// A question that a delegate decides.
+enum TransactionQuestion {
+    /// Whether to follow a redirect, and with which request.
+    ///
+    /// - Parameters: the redirect response, the proposed request, and its URL.
+    case redirect(ResponseHead, TransferRequest, CurlURL)
+    /// The response to the challenge of a server or a proxy.
+    ///
+    /// - Parameters: the challenge, and the response that carries it.
+    case challenge(Authorization.Demand, ResponseHead)
+    /// Whether the server is trusted. The exchange is aborted if the answer is not immediate; a late consent sends the
+    /// request again.
+    case trust(ServerTrust)
+    /// The use of the final response, whose head the client has received.
+    case response(ResponseHead)
+
+    /// The decision if the delegate makes none.
+    var fallback: Decision {
+        switch self {
+        case .redirect(_, let request, _): .redirect(request)
+        case .challenge, .trust: .challenge(.performDefaultHandling, nil)
+        case .response: .response(.allow)
+        }
+    }
+}
+
+/// A question that was asked and not answered yet.
+struct PendingQuestion {
+    /// The number by which a late answer to an earlier question is recognised and ignored.
+    let number: Int
+    let question: TransactionQuestion
+}

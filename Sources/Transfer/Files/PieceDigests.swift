@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// The digests of a file's pieces, which all have the same length except the last. They reveal which parts of a corrupt
 /// file are wrong (RFC 5854, section 4.2.14).
 public struct PieceDigests: Sendable, Equatable {
@@ -43,5 +45,15 @@ public struct PieceDigests: Sendable, Equatable {
             if isWhole, digest.value.elementsEqual(hash) { good.insert(range) }
         }
         return good
+    }
+}
+
+extension PieceDigests {
+    /// Creates the digests of a file's pieces.
+    ///
+    /// - Returns: `nil` if `length` is not positive, or `hashes` is not a whole number of digests or is empty.
+    @_disfavoredOverload
+    public init?(algorithm: FileDigest.Algorithm, length: Int64, hashes: Data) {
+        self.init(algorithm: algorithm, length: length, hashes: Array(hashes))
     }
 }

@@ -378,3 +378,64 @@ public enum HTTPVersion: String, Sendable, Equatable, CaseIterable, Codable {
         }
     }
 }
+
+extension TransferRequest {
+    /// The ``timeout`` as a duration; `nil` for the session's times. A new value is rounded up to whole milliseconds; a
+    /// negative one counts as 0, and one beyond `Int64.max` milliseconds as that.
+    public var timeoutDuration: Duration? {
+        get { timeout.map { .milliseconds($0) } }
+        set { timeout = newValue?.clampedMilliseconds }
+    }
+
+    /// The ``totalTimeout`` as a duration; `nil` for none. A new value is converted as for ``timeoutDuration``.
+    public var totalTimeoutDuration: Duration? {
+        get { totalTimeout.map { .milliseconds($0) } }
+        set { totalTimeout = newValue?.clampedMilliseconds }
+    }
+}
+
+extension TransferRequest: CustomReflectable {
+    /// The properties for `dump` and debuggers. Secrets are left out, as in the ``description``: user, password and the
+    /// values of the query in URLs, credentials, and the values of header fields that may contain one.
+    public var customMirror: Mirror {
+        let children: [(label: String?, value: Any)] = [
+            ("url", URLRedaction.redact(url)), ("method", method.rawValue),
+            ("headerFields", HTTPHeaders(headerFields)), ("credential", credential as Any),
+            ("awaitsChallenge", awaitsChallenge), ("hasLogins", !logins.isEmpty),
+            ("identity", identity as Any),
+            ("proxy", proxy.map { URLRedaction.redact($0, hidesQuery: false) } as Any),
+            ("hasCACertificates", caCertificates != nil), ("trustsAnyServer", trustsAnyServer),
+            ("maximumBodySize", maximumBodySize as Any),
+            ("emptyResponseCodes", emptyResponseCodes), ("allowsDowngrade", allowsDowngrade),
+            ("redirects", redirects), ("keepsBodyWithinOrigin", keepsBodyWithinOrigin), ("segments", segments),
+            ("mirrors", mirrors.map { URLRedaction.redact($0) }), ("uploadName", uploadName as Any),
+            ("createsRemoteDirectories", createsRemoteDirectories),
+            ("ignoresAnswerBody", ignoresAnswerBody), ("maximumRate", maximumRate as Any),
+            ("cachePolicy", cachePolicy as Any), ("httpVersion", httpVersion as Any), ("hasCookies", cookies != nil),
+            ("transportSecurity", transportSecurity), ("hostKeys", hostKeys as Any), ("timeout", timeout as Any),
+            ("connectTimeout", connectTimeout as Any), ("stallTimeout", stallTimeout as Any),
+            ("totalTimeout", totalTimeout as Any), ("party", party as Any),
+            ("ignoresDeniedNetworks", ignoresDeniedNetworks),
+        ]
+        return Mirror(self, children: children, displayStyle: .struct)
+    }
+}
+
+/// The use of TLS with an `ftp://` server (RFC 4217): on its control connection before the login, and on every data
+/// connection. For `ftps://` it is always ``required``.
+public enum TransportSecurity: String, Sendable, Equatable, Codable {
+    /// User names, passwords and files are sent unencrypted.
+    case none
+    /// TLS is used if the server offers it. An attacker on the network can suppress the offer.
+    case `try`
+    /// TLS is required; otherwise the transfer fails.
+    case required
+}
+
+/// A header field, as text, that HTTP does not permit.
+struct InvalidHeader: Sendable {
+    var name: String
+    var value: String
+    /// The reason why there is no value.
+    var refusal: String?
+}

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import Glibc
 
 /// A form with files in it, `multipart/form-data` (RFC 7578).
@@ -195,4 +196,95 @@ public struct MultipartFormData: Sendable {
         if let failure { throw failure }
         try MultipartEncoder(boundary: boundary, parts: parts).encode(into: sink)
     }
+}
+
+extension MultipartFormData {
+    /// Adds data.
+    ///
+    /// - Parameters:
+    ///   - data: the part's body.
+    ///   - name: the field's name.
+    ///   - fileName: the file's name, which makes the part a file.
+    ///   - mimeType: the media type; by default guessed from the file's name.
+    @_disfavoredOverload
+    public mutating func append(_ data: Data, name: String, fileName: String? = nil, mimeType: String? = nil) {
+        append(Array(data), name: name, fileName: fileName, mimeType: mimeType)
+    }
+
+    /// Adds the regular file at a URL; see ``append(fileAt:name:fileName:mimeType:)``.
+    ///
+    /// - Parameters:
+    ///   - file: a URL of the scheme `file`; any other is an error.
+    ///   - name: the field's name.
+    ///   - fileName: the file's name in the form; by default the last component of the URL's path.
+    ///   - mimeType: the media type; by default guessed from the file's name.
+    public mutating func append(_ file: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
+        attempt { () throws(TransferError) in
+            try Self.part(
+                try UploadSource(file), at: file.path(percentEncoded: false), name: name, fileName: fileName,
+                mimeType: mimeType)
+        }
+    }
+
+    /// Returns the whole body, encoded in memory, as `Data`.
+    ///
+    /// - Throws: the errors of ``encode()``.
+    public func encodedData() throws(TransferError) -> Data { Data(try encode()) }
+}
+
+extension MultipartFormData {
+    /// Returns the form as a body that reads its one file while it is sent. The file is not copied, and a change to it
+    /// before its last byte was read fails the request. The request's `Content-Type` is ``contentType``.
+    ///
+    /// - Throws: ``failure``; ``TransferError/Code/invalidRequest`` if the form has no file, several files, or a
+    ///   stream: send such a form with
+    ///   ``SessionManager/upload(multipartFormData:threshold:temporaryDirectory:with:progress:modifier:)``.
+    public func framed() throws(TransferError) -> RequestBody {
+        if let failure { throw failure }
+        var (before, after): ([UInt8], [UInt8]) = ([], [])
+        var file: UploadSource?
+        func put(_ bytes: some Sequence<UInt8>) { if file == nil { before += bytes } else { after += bytes } }
+        for part in parts {
+            put((boundary.opening + part.header).utf8)
+            switch part.body {
+            case .data(let bytes): put(bytes)
+            case .file(let source) where file == nil: file = source
+            case .file, .stream:
+                throw TransferError(.invalidRequest, "a form that is read as it is sent has one file, and no stream")
+            }
+            put("\r\n".utf8)
+        }
+        put(boundary.closing.utf8)
+        guard let file else {
+            throw TransferError(.invalidRequest, "a form that is read as it is sent has a file in it")
+        }
+        return .framed(FramedFile(before: before, source: file, after: after))
+    }
+}
+
+extension MultipartFormData: CustomStringConvertible, CustomReflectable {
+    /// The number of parts and the size of the encoded form, as in `form-data, 3 parts, 1204 bytes`, and the
+    /// ``failure``, if there is one. The contents are left out, since they may be secret.
+    public var description: String {
+        let size = "\(ReadableText.count(Int64(parts.count), "part")), \(ReadableText.bytes(contentLength))"
+        return ReadableText.line("form-data, \(size)\(failure.map { ", invalid: \($0.message)" } ?? "")")
+    }
+
+    /// A mirror without children, so that `dump` writes the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension EncodedMultipartFormData: CustomStringConvertible, CustomReflectable {
+    /// The place and the size of the body, as in `form-data in memory, 1204 bytes`. The contents are left out, since
+    /// they may be secret.
+    public var description: String {
+        switch self {
+        case .inMemory(let body, _): "form-data in memory, \(ReadableText.bytes(body.count))"
+        case .onDisk(let path, _, let size):
+            ReadableText.line("form-data in the file \(path), \(ReadableText.bytes(size))")
+        }
+    }
+
+    /// A mirror without children, so that `dump` writes the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -280,3 +280,80 @@ struct RemoteDownloadStateMachine {
     /// Records that the download has completed or failed, or that mirrors go on.
     mutating func end() { phase = .ended }
 }
+
+/// The invariants of a download from a file server.
+///
+/// 1. *Bytes of two versions never meet.* A step continues the part only where size and time are those of the part, or
+///    where bytes are compared, or where a digest shows whether bytes of several sources belong together.
+/// 2. *The file is requested anew a limited number of times.*
+/// 3. *A file of known size is completed with that size.*
+/// 4. *Every written byte is counted,* once.
+/// 5. *No file beyond the limit of its size is received.*
+extension RemoteDownloadStateMachine {
+    /// The invariant that does not hold; `nil` where all do. To be read between two events.
+    ///
+    /// - Parameters:
+    ///   - part: the contents of the part file.
+    ///   - position: the position behind the last byte that was received.
+    func violation(_ part: PartContents, at position: Int64) -> String? {
+        if restarts > Self.restartLimit { return "the file is requested too often" }
+        if part.count != part.written.count { return "bytes are written and not counted" }
+        switch phase {
+        case .preparing, .checkingDirectory, .completing, .ended: return nil
+        case .requesting(let offset): return offset > part.front ? "a gap would remain before the bytes" : nil
+        case .receiving(let facts), .confirming(let facts):
+            guard let size = facts.size else { return nil }
+            if size > configuration.maximumSize { return "the file is too large" }
+            return position > size ? "more bytes are received than the file has" : nil
+        }
+    }
+}
+
+/// An action that ``RemoteDownloadStateMachine`` wants performed. Its performer, ``RemoteDownloadRun``, does nothing
+/// else.
+enum RemoteDownloadAction {
+    case none
+    /// Learns whether a digest of the whole file is known; ``RemoteDownloadStateMachine/prepared(_:)`` or
+    /// ``RemoteDownloadStateMachine/failed(_:)`` follows.
+    case learnDigest
+    /// Determines where a download of the version with these facts resumes;
+    /// ``RemoteDownloadStateMachine/offsetFound(_:)`` or ``RemoteDownloadStateMachine/failed(_:)`` follows.
+    case findOffset(RemoteFacts)
+    /// Requests the file from an offset on. With a reason, the part is dropped first.
+    case request(from: Int64, startingOver: String?)
+    /// Begins the file although no byte came, and reports the end of its bytes.
+    case beginEmpty(RemoteBodyPlan, RemoteEnding)
+    /// Checks that the overlap was compared whole; ``RemoteDownloadStateMachine/bytesEnded(_:at:)`` or
+    /// ``RemoteDownloadStateMachine/failed(_:)`` follows.
+    case endBytes(RemoteEnding)
+    /// Writes what is gathered, and requests the file's facts once more.
+    case confirm
+    /// Requests the path as a directory.
+    case checkDirectory
+    /// Aborts the exchange with this error; ``RemoteDownloadStateMachine/stepEnded(_:_:at:)`` follows.
+    case abort(TransferError)
+    /// Writes what is gathered, and has the request's mirrors go on.
+    case switchToMirrors(TransferError)
+    /// Completes the file.
+    case complete
+    /// Ends the download.
+    case fail(TransferError)
+}
+
+/// The place of a file server's bytes in the file.
+struct RemoteBodyPlan: Equatable {
+    /// The position of the first byte in the file.
+    var offset: Int64
+    var facts: RemoteFacts
+    /// Whether the part is marked to hold bytes of several sources.
+    var isJoining: Bool
+}
+
+/// The decision on bytes of a file.
+enum RemoteFileBytesAction {
+    /// The file begins with them.
+    case begin
+    /// They continue the file.
+    case append
+    case refuse(TransferError)
+}

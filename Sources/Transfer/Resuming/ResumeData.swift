@@ -1,5 +1,5 @@
 import Crypto
-import FoundationEssentials
+public import FoundationEssentials
 
 /// The state from which a download resumes: the bytes of its part file that are known to be on disk, and their version
 /// of the resource.
@@ -106,4 +106,29 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public var bytes: [UInt8] {
         (try? JSONEncoder().encode(self)).map { Array($0) } ?? []
     }
+}
+
+extension ResumeData {
+    /// Decodes stored resume data.
+    ///
+    /// - Returns: `nil` if `bytes` are not resume data of this format. The download then starts from the beginning.
+    @_disfavoredOverload
+    public init?(bytes: Data) { self.init(bytes: Array(bytes)) }
+
+    /// The encoded form as `Data`, for storage.
+    public var data: Data { Data(bytes) }
+}
+
+extension ResumeData: CustomStringConvertible, CustomDebugStringConvertible {
+    /// The number of bytes that are kept, as in `12 of 24 bytes`. The URL and other contents may be secret, so they are
+    /// left out.
+    public var description: String { ReadableText.bytes(ranges.count, of: total) }
+
+    /// The ``description``.
+    public var debugDescription: String { description }
+}
+
+extension ResumeData: CustomReflectable {
+    /// A mirror without children, so that `dump` writes the ``description``, which contains no secrets.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

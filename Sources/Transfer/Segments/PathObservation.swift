@@ -31,3 +31,22 @@ struct PathObservation {
     /// Whether no other download from the host is trying a number of connections.
     var mayTry = true
 }
+
+/// The state of a path from a download's view.
+struct PathView {
+    /// The number of bytes received by all downloads from the host.
+    var received: Int64
+    /// The number of other downloads' connections.
+    var others: Int
+    var capacity: PathCapacity?
+    /// Whether no other download is trying a number of connections.
+    var mayTry: Bool
+}
+
+/// The capacity of the network path to a host, as downloads from it have measured it.
+enum PathCapacity: Equatable {
+    /// Each connection has a rate of its own: throughput grows with their number.
+    case each
+    /// This number of connections saturates the path at this rate, in bytes per second.
+    case shared(connections: Int, rate: Double)
+}

@@ -131,3 +131,55 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// The number of bytes that are written but not yet synced.
     public var unsyncedBytes: Int64 { (task as? DownloadTask)?.unsyncedBytes ?? 0 }
 }
+
+extension DownloadRequest {
+    /// Cancels the request, and passes on data with which another request can resume it.
+    ///
+    /// - Parameters:
+    ///   - queue: the context in which `completion` runs.
+    ///   - completion: runs when the request is complete. Its argument is `nil` if no byte was received, or if the
+    ///     request completed anyway.
+    public func cancel(
+        queue: HandlerQueue? = nil, byProducingResumeData completion: @escaping @Sendable (ResumeData?) -> Void
+    ) {
+        cancel()
+        response(queue: queue) { completion($0.resumeData) }
+    }
+
+    /// Cancels the request.
+    ///
+    /// - Returns: data with which another request can resume it; `nil` if no byte was received, or if the request
+    ///   completed anyway.
+    public func cancelProducingResumeData() async -> ResumeData? {
+        cancel()
+        return await outcome.resumeData
+    }
+}
+
+extension DownloadRequest {
+    /// A closure that decides the place of the file as a file URL, by the temporary file and the response's head.
+    ///
+    ///     let destination: DownloadRequest.Destination = { temporary, head in
+    ///         (folder.appending(path: temporary.suggestedName), [.removePreviousFile])
+    ///     }
+    ///     let file = try await manager.download(url, to: destination).value
+    public typealias Destination = DownloadDestination.DecideURL
+
+    /// The same as ``Destination``.
+    public typealias DownloadFileDestination = Destination
+
+    /// The permitted changes to the file system.
+    public typealias Options = DownloadDestination.Options
+}
+
+extension DownloadRequest {
+    /// Returns the connections and the bytes of the running download. The loop of the download is asked, so the call
+    /// costs the transfer nothing otherwise.
+    ///
+    /// - Returns: `nil` before the download's beginning and after its end, and where the loop does not answer within
+    ///   a second.
+    public func snapshot() async -> DownloadSnapshot? {
+        guard let task = task as? DownloadTask else { return nil }
+        return await task.ask { core in (task.run(on: core) as? any DownloadTaskRun)?.snapshot() }
+    }
+}

@@ -1,3 +1,4 @@
+import Curl
 public import HTTPMessages
 
 /// An observer of the requests of a session, for example for logs and counts. A session has any number of them; see
@@ -113,4 +114,33 @@ extension EventMonitor {
     public func request(_ request: Request, didComplete task: any SessionTask, with error: TransferError?) {}
     public func request(_ request: Request, attemptDidEndWith error: TransferError?) {}
     public func request(_ request: Request, willRetryAfter error: TransferError) {}
+}
+
+/// The event monitors of a session, each with a thread of its own.
+final class EventMonitorGroup: Sendable {
+    private struct Member {
+        let monitor: any EventMonitor
+        /// A single thread, so that events keep their order.
+        let thread = WorkerThreads(name: "dld-monitor", limit: 1, stack: SystemThread.largeStack)
+    }
+
+    private let members: [Member]
+
+    /// - Returns: `nil` for an empty list, so that an event without monitors costs a comparison.
+    init?(_ monitors: [any EventMonitor]) {
+        guard !monitors.isEmpty else { return nil }
+        members = monitors.map { Member(monitor: $0) }
+    }
+
+    deinit {
+        for member in members { member.thread.stop() }
+    }
+
+    /// Calls each monitor soon.
+    func notify(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
+        for member in members {
+            let monitor = member.monitor
+            member.thread.perform { event(monitor) }
+        }
+    }
 }

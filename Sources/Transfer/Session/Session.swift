@@ -425,3 +425,65 @@ public final class Session: Sendable {
         return wasThere
     }
 }
+
+extension Session {
+    /// Creates a task for a connection; ``SessionTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - host: a name or an address; IPv6 with or without brackets. An invalid host fails the task.
+    ///   - port: a port from 1 to 65535.
+    ///   - progress: counts the received bytes.
+    public func streamTask(host: String, port: Int, progress: TransferProgress = TransferProgress()) -> StreamTask {
+        streamTask(with: TransferRequest(url: StreamAddress.url(host: host, port: port)), progress: progress)
+    }
+
+    /// Creates a task for a connection; ``SessionTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - request: a request whose URL is `tcp://host:port`; ``StreamTask`` describes which other properties apply.
+    ///   - progress: counts the received bytes.
+    public func streamTask(
+        with request: TransferRequest, progress: TransferProgress = TransferProgress()
+    ) -> StreamTask {
+        StreamTask(request, progress: progress, session: self)
+    }
+}
+
+/// Checks that the session's threads work, for a supervisor such as systemd's watchdog.
+extension Session {
+    /// Returns once each event loop has finished its present turn and begun another. If a loop hangs, this does not
+    /// return.
+    ///
+    /// The loops of FTP and SFTP transfers are not waited for: they may wait within libcurl for a slow server's reply.
+    public func eventLoopsTurn() async { await resources.loops.turn() }
+}
+
+/// The events of requests, for the stream of events and for monitors.
+extension Session {
+    func requestDidCreate(_ request: Request) { monitors?.notify { $0.requestDidCreate(request) } }
+
+    func requestDidResume(_ request: Request) {
+        events.send(.didResume(request))
+        monitors?.notify { $0.requestDidResume(request) }
+    }
+
+    func requestDidSuspend(_ request: Request) {
+        events.send(.didSuspend(request))
+        monitors?.notify { $0.requestDidSuspend(request) }
+    }
+
+    func requestDidCancel(_ request: Request) {
+        events.send(.didCancel(request))
+        monitors?.notify { $0.requestDidCancel(request) }
+    }
+
+    func request(_ request: Request, willRetryAfter error: TransferError) {
+        events.send(.willRetry(request, error))
+        monitors?.notify { $0.request(request, willRetryAfter: error) }
+    }
+
+    func request(_ request: Request, didCompleteWith error: TransferError?) {
+        events.send(.didComplete(request, error))
+        monitors?.notify { $0.request(request, didCompleteWith: error) }
+    }
+}

@@ -86,3 +86,14 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         if remains.isLeft, let task { session.remove(remains, of: task) }
     }
 }
+
+extension UploadRequest {
+    /// Returns the address and port of the server or of the proxy, as in `192.0.2.1:443`.
+    ///
+    /// - Returns: `nil` where there is no connection, and where the loop does not answer within
+    ///   a second.
+    public func peerAddress() async -> String? {
+        guard let task = task as? any LoopTask else { return nil }
+        return await task.ask { core in (task.run(on: core) as? any PeerRun)?.peerAddress }
+    }
+}

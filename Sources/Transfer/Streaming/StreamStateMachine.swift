@@ -196,3 +196,43 @@ struct StreamStallClock {
 
     mutating func timerFired() { running = nil }
 }
+
+/// The invariants of a stream's connection.
+///
+/// 1. *An attempt ends once.* After the action that ends it, no event has an effect.
+/// 2. *The first reason counts.* A connection that this machine aborts ends with the reason of the abort.
+/// 3. *No byte counts as received under TLS before the peer's certificates are judged.* The handshake is complete for
+///    its call only after that, and the connection does not stall meanwhile.
+/// 4. *Each report is made once.*
+extension StreamStateMachine {
+    /// The invariant that does not hold; `nil` where all do. To be read between two events.
+    var violation: String? {
+        guard phase == .resolving || phase == .connecting else { return nil }
+        if failure != nil, phase == .resolving { return "an aborted attempt goes on" }
+        return reports.betterRoute ? "a better route is reported without a connection" : nil
+    }
+}
+
+/// An action that ``StreamStateMachine`` wants performed. Its performer, ``StreamRun``, does nothing else.
+enum StreamAction: Equatable {
+    case none
+    /// Connects to the server; ``StreamStateMachine/connected(_:)`` or ``StreamStateMachine/connectionEnded(_:)``
+    /// follows.
+    case connect
+    /// Aborts the connection; ``StreamStateMachine/connectionEnded(_:)`` follows.
+    case abort
+    /// Evaluates the peer's certificates; ``StreamStateMachine/certificatesEvaluated(_:)`` follows.
+    case evaluateCertificates
+    /// Completes the call that started TLS, and performs what waited for it.
+    case completeHandshake(Int)
+    /// Reports once that the read side is closed.
+    case reportReadClose
+    /// Reports once that the system has a better route.
+    case reportBetterRoute
+    /// Performs the pending operations.
+    case performOperations
+    /// Starts a timer in the place of the present one; ``StreamStateMachine/timerFired(_:isAwaited:_:)`` follows.
+    case startTimer(until: MonotonicTime)
+    /// Ends the attempt.
+    case end(TransferError?)
+}

@@ -1,4 +1,5 @@
 import Curl
+public import FoundationEssentials
 
 /// A raw TCP connection: bytes in both directions, sides that close separately, and TLS on request.
 ///
@@ -135,5 +136,26 @@ public final class StreamTask: LoopTask {
     public func captureStreams() async throws(TransferError) -> (reader: StreamReader, writer: StreamWriter) {
         try await channel.pass(.capture)
         return (StreamReader(channel: channel), StreamWriter(channel: channel))
+    }
+}
+
+extension StreamTask {
+    /// Writes data.
+    ///
+    /// - Parameters:
+    ///   - data: the bytes to write.
+    ///   - timeout: the time limit in milliseconds, in place of the session's `stallTimeout`.
+    /// - Throws: ``TransferError``, as for an array of bytes.
+    @_disfavoredOverload
+    public func write(_ data: Data, timeout: Int64? = nil) async throws(TransferError) {
+        try await write(Array(data), timeout: timeout)
+    }
+}
+
+extension StreamWriter {
+    /// Writes data as a ``StreamTask`` does.
+    @_disfavoredOverload
+    public func write(_ data: Data, timeout: Int64? = nil) async throws(TransferError) {
+        try await write(Array(data), timeout: timeout)
     }
 }

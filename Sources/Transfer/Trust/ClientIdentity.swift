@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A client certificate and its private key for TLS client authentication (RFC 8446, section 4.4.2).
 ///
 /// A connection made with an identity serves no other request.
@@ -37,4 +39,16 @@ public struct ClientIdentity: Sendable, Equatable, CustomStringConvertible {
 extension ClientIdentity: CustomReflectable {
     /// A mirror without children, so that `dump` writes the ``description``, which contains no secrets.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension ClientIdentity {
+    /// Creates an identity from a PKCS #12 file.
+    ///
+    /// - Parameters:
+    ///   - pkcs12: the contents of the file, with certificate and key (RFC 7292).
+    ///   - passphrase: the passphrase of the file.
+    @_disfavoredOverload
+    public init(pkcs12: Data, passphrase: String? = nil) {
+        self.init(pkcs12: Array(pkcs12), passphrase: passphrase)
+    }
 }

@@ -290,3 +290,146 @@ struct DownloadTimers {
         requestDelays = [:]
     }
 }
+
+extension DownloadRun {
+    func snapshot() -> DownloadSnapshot {
+        let now = MonotonicTime.now().milliseconds
+        return DownloadSnapshot(
+            connections: connections.compactMap { connection in
+                machine[connection.number].map { describe(connection, $0, now: now) }
+            }, ranges: file.written, exchanges: connections.compactMap(\.transaction.exchangeUnderWay))
+    }
+
+    private func describe(
+        _ connection: DownloadConnection, _ segment: SegmentConnection, now: Int64
+    ) -> DownloadSnapshot.Connection {
+        let next = segment.position(connection.writer.position)
+        let wasSent = segment.isUnderWay || segment.isReceiving
+        let first = wasSent ? segment.request.from ?? 0 : segment.start
+        let end =
+            machine.table?.claims[connection.number]?.end ?? segment.end ?? segment.reach ?? file.version.total
+        return DownloadSnapshot.Connection(
+            address: connection.transaction.launcher.peerAddress, first: min(first, next), next: next,
+            end: end.map { max(next, $0) }, rate: segment.timing.rate(at: now))
+    }
+}
+
+/// The check of the invariants, between two events and in debug builds.
+extension DownloadRun {
+    /// Checks the invariants of ``DownloadStateMachine``, and that every pause has its owner. Never called from within
+    /// libcurl's callbacks.
+    func checkInvariants(_ event: StaticString = #function) {
+        assert(violation == nil, "\(event): \(violation ?? "")")
+    }
+
+    /// The invariant that does not hold; `nil` where all do.
+    private var violation: String? {
+        for connection in connections {
+            if let reason = unownedPause(of: connection) {
+                return "connection \(connection.number) is paused: \(reason)"
+            }
+            if connection.transaction.isUnderWay != machine[connection.number]?.isUnderWay {
+                return "connection \(connection.number) and its exchange disagree about what is under way"
+            }
+        }
+        if connections.map(\.number).sorted() != machine.connections.map(\.number).sorted() {
+            return "the connections are not those of the state machine"
+        }
+        return machine.violation(facts(), isDiskBusy: !file.isAtRest || file.isCompleting)
+    }
+
+    /// The reason of a pause that nothing will end; `nil` where each has its owner.
+    private func unownedPause(of connection: DownloadConnection) -> String? {
+        let transaction = connection.transaction
+        guard transaction.isUnderWay else { return nil }
+        let pauses = transaction.pauses
+        if pauses.contains(.rate), !transaction.isResting { return "no timer ends its rest" }
+        if pauses.contains(.suspended), !machine.isSuspended { return "the task is not suspended" }
+        if pauses.contains(.checkpoint), !file.isAhead { return "no checkpoint is due" }
+        if pauses.contains(.disk), !connection.writer.isBlocked { return "no block is on its way to the disk" }
+        return nil
+    }
+}
+
+/// The exchange of one connection of a download, and what its bytes pass through on their way to the file.
+///
+/// Lives on its loop's thread. Its state is a ``SegmentConnection``.
+final class DownloadConnection {
+    let transaction: Transaction
+    let writer: BodyWriter
+    /// Undoes the coding of the body under way.
+    var decoder: BodyDecoder?
+    /// The head by which the destination will be decided, once the first byte has been validated.
+    var undecided: ResourceMetadata?
+    /// Whether the first byte of the body is validated: the head's type matters only where there is a body.
+    var validatesFirstByte = false
+
+    init(_ transaction: Transaction, file: DownloadFile) {
+        self.transaction = transaction
+        writer = BodyWriter(file: file)
+    }
+
+    var number: Int { transaction.number }
+
+    /// Closes it without an event. To be called from outside libcurl's callbacks.
+    func close() {
+        transaction.cancel()
+        writer.release()
+    }
+}
+
+/// The additional connections of one download, beyond the one that every task has. Each is borrowed from the connection
+/// limit of its origin and returned to it.
+struct BorrowedConnections {
+    private let task: DownloadTask
+    private var session: Session { task.session }
+    /// The origins by connection number.
+    private var origins: [Int: String] = [:]
+
+    init(of task: DownloadTask) {
+        self.task = task
+    }
+
+    /// Borrows a connection.
+    ///
+    /// - Returns: whether the origin's limit permits another connection.
+    mutating func borrow(_ number: Int, at origin: String) -> Bool {
+        guard session.borrowConnection(at: origin, for: task) else { return false }
+        origins[number] = origin
+        return true
+    }
+
+    /// Returns the connection borrowed for `number`. If `number` is the task's own connection, another connection at
+    /// its `origin` is returned instead and then counts as the task's own.
+    mutating func giveBack(_ number: Int, at origin: String?) {
+        guard let lent = origins[number] != nil ? number : origins.first(where: { $1 == origin })?.key,
+            let origin = origins.removeValue(forKey: lent)
+        else { return }
+        session.giveBackConnection(at: origin)
+    }
+
+    mutating func giveBackAll() {
+        for origin in origins.values { session.giveBackConnection(at: origin) }
+        origins = [:]
+    }
+
+    /// The numbers of the connections at whose origins other tasks wait for a connection.
+    var wanted: Set<Int> { Set(origins.filter { session.wantsConnection(at: $1) }.keys) }
+}
+
+/// A measurement of the share of time for which a thread is running, from one call to the next.
+struct ThreadLoad {
+    private var last: (wall: MonotonicTime, spent: MonotonicTime)?
+    /// The minimum share for a thread to count as busy.
+    private static let busy = 0.65
+
+    /// Returns whether the calling thread has hardly been idle since the last call. More connections would then not
+    /// increase the throughput.
+    mutating func isBusy() -> Bool {
+        let (wall, spent) = (MonotonicTime.now(), MonotonicTime.ofThread())
+        defer { last = (wall, spent) }
+        guard let last else { return false }
+        let passed = Double(wall.nanoseconds - last.wall.nanoseconds)
+        return passed > 0 && Double(spent.nanoseconds - last.spent.nanoseconds) / passed >= Self.busy
+    }
+}

@@ -22,26 +22,3 @@ public struct DownloadSnapshot: Sendable {
     /// The measurements of the exchanges that are under way.
     public var exchanges: [ExchangeMetrics] = []
 }
-
-extension DownloadRequest {
-    /// Returns the connections and the bytes of the running download. The loop of the download is asked, so the call
-    /// costs the transfer nothing otherwise.
-    ///
-    /// - Returns: `nil` before the download's beginning and after its end, and where the loop does not answer within
-    ///   a second.
-    public func snapshot() async -> DownloadSnapshot? {
-        guard let task = task as? DownloadTask else { return nil }
-        return await task.ask { core in (task.run(on: core) as? any DownloadTaskRun)?.snapshot() }
-    }
-}
-
-extension UploadRequest {
-    /// Returns the address and port of the server or of the proxy, as in `192.0.2.1:443`.
-    ///
-    /// - Returns: `nil` where there is no connection, and where the loop does not answer within
-    ///   a second.
-    public func peerAddress() async -> String? {
-        guard let task = task as? any LoopTask else { return nil }
-        return await task.ask { core in (task.run(on: core) as? any PeerRun)?.peerAddress }
-    }
-}
