@@ -63,15 +63,26 @@ def version(package: pathlib.Path) -> str:
                           text=True).stdout.strip()
 
 
+# Databases of earlier versions are refused: they are of development versions with another schema.
+FIRST_VERSION = "0.1.0~r1234"
+
+
+def is_before(one: str, other: str) -> bool:
+    return subprocess.run(["dpkg", "--compare-versions", one, "lt", other]).returncode == 0
+
+
 def is_earlier(one: pathlib.Path, other: pathlib.Path) -> bool:
-    return subprocess.run(["dpkg", "--compare-versions", version(one), "lt", version(other)]).returncode == 0
+    return is_before(version(one), version(other))
 
 
 def earlier_package(package: pathlib.Path) -> pathlib.Path | None:
-    """Returns the newest package of an earlier version: beside `package`, or the one that passed last."""
+    """Returns the newest package of an earlier version, from which an upgrade is possible: beside `package`, or the one
+    that passed last."""
     found = None
     for other in [directory().parent / "passed.deb", *package.parent.glob("dld_*.deb")]:
-        if other.is_file() and is_earlier(other, package) and (found is None or is_earlier(found, other)):
+        if not other.is_file() or is_before(version(other), FIRST_VERSION) or not is_earlier(other, package):
+            continue
+        if found is None or is_earlier(found, other):
             found = other
     return found
 
