@@ -194,7 +194,7 @@ public struct SessionConfiguration: Sendable {
         _modify { yield &fields.value.hostKeys }
     }
     /// The substitute for HTTP servers in tests; `nil` sends every request to the network.
-    public var transportStub: (any TransportStub)? {
+    public var transportStub: (any StubResponder)? {
         get { fields.value.transportStub }
         _modify { yield &fields.value.transportStub }
     }
@@ -252,7 +252,7 @@ public struct SessionConfiguration: Sendable {
         var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
         var maximumRedirects = 20
         var hostKeys: HostKeyPolicy? = .userKnownHosts
-        var transportStub: (any TransportStub)?
+        var transportStub: (any StubResponder)?
         var loops = 2
         var checkpointInterval: Int64 = 32 << 20
         var checkpointLimit: Int64?

@@ -1,7 +1,7 @@
 import Curl
 import HTTPTypes
 
-/// An exchange with a ``TransportStub`` in place of a server.
+/// An exchange with a ``StubResponder`` in place of a server.
 ///
 /// Used on the loop's thread only. Its transaction holds it until the exchange ends, so a late result is dropped.
 final class StubbedExchange {
@@ -16,7 +16,7 @@ final class StubbedExchange {
     }
 
     let options: RequestOptions
-    let stub: any TransportStub
+    let stub: any StubResponder
     unowned let transaction: Transaction
     var phase = Phase.collecting
     /// The bytes of the request's body so far.
@@ -29,7 +29,7 @@ final class StubbedExchange {
     /// The timer of a delayed response.
     var timer: Int?
 
-    init(_ options: RequestOptions, stub: any TransportStub, of transaction: Transaction) {
+    init(_ options: RequestOptions, stub: any StubResponder, of transaction: Transaction) {
         self.options = options
         self.stub = stub
         self.transaction = transaction
@@ -77,7 +77,7 @@ extension Transaction {
     /// The number of bytes that move at once.
     private static let pieceSize = 64 * 1024
 
-    func beginStubbedExchange(_ options: RequestOptions, with stub: any TransportStub) {
+    func beginStubbedExchange(_ options: RequestOptions, with stub: any StubResponder) {
         let exchange = StubbedExchange(options, stub: stub, of: self)
         stubbed = exchange
         if options.sendsBody { collectBody(of: exchange) } else { send(exchange) }

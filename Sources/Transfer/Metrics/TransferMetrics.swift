@@ -114,7 +114,7 @@ public struct ExchangeMetrics: Sendable {
         self.init(request, status: response.status, begunAt: begunAt, isFromCache: true)
     }
 
-    /// Creates the metrics of an exchange with a ``TransportStub`` that has just ended.
+    /// Creates the metrics of an exchange with a ``StubResponder`` that has just ended.
     ///
     /// - Parameter response: the head of its response, if there was one.
     init(stubbed response: ResponseHead?, to request: TransferRequest, begunAt: MonotonicTime) {

@@ -4,7 +4,7 @@ public import Transfer
 
 /// A substitute for HTTP servers in tests of code that uses `Transfer`. No name is resolved and no connection is made.
 ///
-///     let stub = StubServer()
+///     let stub = StubTransport()
 ///     stub.on("GET", "https://api.example.org/users") { _ in .json([User(name: "Ada")]) }
 ///
 ///     var configuration = SessionConfiguration()
@@ -15,8 +15,8 @@ public import Transfer
 ///
 /// Redirects, challenges, cookies, the cache, validation, retries and the resumption of downloads work as with a
 /// server. A request for which there is no rule fails with ``TransferError/Code/invalidRequest``, or goes to the
-/// network, as ``StubServer/Unexpected`` says.
-public final class StubServer: TransportStub {
+/// network, as ``StubTransport/Unexpected`` says.
+public final class StubTransport: StubResponder {
     /// The treatment of a request for which there is no rule.
     public enum Unexpected: Sendable {
         /// The request fails with ``TransferError/Code/invalidRequest``, which no retrier of the library repeats.

@@ -8,8 +8,8 @@ import Testing
 @testable import Transfer
 
 @Suite("Requests to a stub in place of servers")
-struct StubServerTests {
-    private let stub = StubServer()
+struct StubTransportTests {
+    private let stub = StubTransport()
     private let lookups = Lookups()
     private let manager: SessionManager
 
@@ -23,7 +23,7 @@ struct StubServerTests {
     }
 
     private static func manager(
-        _ stub: any TransportStub, _ lookups: Lookups, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ stub: any StubResponder, _ lookups: Lookups, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> SessionManager {
         var configuration = SessionConfiguration()
         configuration.transportStub = stub
@@ -70,7 +70,7 @@ struct StubServerTests {
     @Test("a request without a rule goes to the network if the stub says so, with its body")
     func network() async throws {
         let server = try ScriptedServer(["/in": [.status(200, body: "from the server")]])
-        let stub = StubServer(unexpected: .network)
+        let stub = StubTransport(unexpected: .network)
         let manager = try Self.manager(stub, lookups)
         let text = try await manager.upload(.data(Array("body".utf8)), with: server.url("/in")).string
         #expect(text == "from the server")

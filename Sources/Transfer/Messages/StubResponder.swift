@@ -12,7 +12,7 @@ public import HTTPTypes
 /// A stub does not take part in what belongs to a connection: TLS and server trust, proxies, denied networks, the
 /// choice of the HTTP version, and time-outs. It can return the errors of these as ``StubResult/failure(_:)``. Requests
 /// to file servers and streams fail with ``TransferError/Code/protocolNotAllowed``.
-public protocol TransportStub: Sendable {
+public protocol StubResponder: Sendable {
     /// Returns the result of a request. It may take its time; cancelling the request does not cancel the call, but its
     /// result is then ignored.
     func result(of request: SentRequest) async -> StubResult
@@ -47,7 +47,7 @@ public struct SentRequest: Sendable {
     }
 }
 
-/// The result of a request to a ``TransportStub``.
+/// The result of a request to a ``StubResponder``.
 public enum StubResult: Sendable {
     /// The request goes to the network. A body that is a stream is produced again.
     case network
@@ -57,7 +57,7 @@ public enum StubResult: Sendable {
     case failure(TransferError)
 }
 
-/// A response of a ``TransportStub``.
+/// A response of a ``StubResponder``.
 ///
 /// The engine evaluates it like the response of a server. Bytes beyond the head's `Content-Length` are dropped; a
 /// body that is shorter fails with ``TransferError/Code/truncated``. Responses to `HEAD` and those with the status 204
