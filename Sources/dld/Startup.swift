@@ -38,7 +38,7 @@ struct StartupFailure: Error {
             switch error {
             case StateLock.Failure.held: Exit.busy
             case StoreError.corrupt, StoreError.newer, StoreError.development, StoreError.notADatabase,
-                StoreError.missing:
+                StoreError.missing, StoreError.foreignLog:
                 Exit.data
             default: exit
             }

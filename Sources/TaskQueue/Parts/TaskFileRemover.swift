@@ -66,9 +66,12 @@ struct TaskFileRemover {
         do throws(TransferError) {
             guard let directory = try directory(at: place) else { return nil }
             let name = FileName.last(of: path)
-            guard path == directory.path(of: name),
-                try directory.removePublished(name, by: owner, size: record.bytesDone)
-            else {
+            guard path == directory.path(of: name) else {
+                return KeptFile(
+                    path: path, code: .pathNotAllowed,
+                    reason: "the task's directory is \(directory.path) since a change of the configuration")
+            }
+            guard try directory.removePublished(name, by: owner, size: record.bytesDone) else {
                 return KeptFile(
                     path: path, code: .nameConflict, reason: "it is not the downloaded file, or was changed since")
             }

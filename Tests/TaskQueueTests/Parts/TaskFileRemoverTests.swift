@@ -49,6 +49,21 @@ struct TaskFileRemoverTests {
         await fixture.queue.stop()
     }
 
+    @Test("the file of a task whose directory is another one since is kept, with that as the reason")
+    func otherDirectory() async throws {
+        let fixture = try await QueueFixture()
+        var record = TaskRecord(
+            id: TaskID(1), specification: download(in: nil), owner: me,
+            lifecycle: try #require(TaskLifecycle(state: .completed, reason: nil, notBefore: nil)), createdAt: 0)
+        record.path = "/earlier/a"
+        var remover = TaskFileRemover(settings: fixture.settings, identity: fixture.store.identity)
+        let found = remover.removeFile(of: record)
+        let kept = try #require(found)
+        #expect(kept.code == .pathNotAllowed && kept.path == "/earlier/a")
+        #expect(kept.reason.hasSuffix("\(fixture.downloads) since a change of the configuration"), "\(kept.reason)")
+        await fixture.queue.stop()
+    }
+
     @Test("a directory that is missing for a moment is looked for again with the next task")
     func missingForAMoment() async throws {
         let fixture = try await QueueFixture()
