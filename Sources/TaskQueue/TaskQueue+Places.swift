@@ -36,12 +36,13 @@ extension TaskQueue {
                 (try? DownloadPlace(directory: directory, owner: owner, settings: settings))?.path
             }
             return left.sorted { $0.key < $1.key }.prefix(Self.mostWarnings).map { directory, count in
-                let (files, they) =
+                let found =
                     count == 1
-                    ? ("file of 1 download was", "it begins") : ("files of \(count) downloads were", "they begin")
-                return "the part \(files) in \(directory) and is looked for in the new directory: move the part files "
-                    + "(.dld-*.part) there while the daemon is stopped, or set the earlier directory again; otherwise "
-                    + "\(they) anew, and a running one when it is interrupted"
+                    ? "file of 1 download was in \(directory) and is"
+                    : "files of \(count) downloads were in \(directory) and are"
+                return "the part \(found) looked for in the new directory: move .dld-*.part there while the daemon is "
+                    + "stopped, or set the earlier directory again; otherwise \(count == 1 ? "it begins" : "they begin") "
+                    + "anew, and a running one when it is interrupted"
             }
         } catch {
             logger.error("cannot update the paths of downloads", metadata: ["error": "\(error)"])
