@@ -249,7 +249,9 @@ struct TaskQueueUpdatesTests {
         }
         #expect(try await field { $0.output = .set("a") } == "changes.output")
         #expect(try await field { $0.connections = .set(.auto) } == "changes.connections")
-        #expect(try await field { $0.url = "sftp://h/a/" } == "changes.url")
+        #expect(try await field { $0.url = server.url("/new/?token=1") } == "changes.url")
+        #expect(try await field { $0.url = server.url("/new/") } == nil)
+        #expect(try await fixture.status(id).url == server.url("/new/source"), "the file's name is appended")
         #expect(
             try await field {
                 $0.url = server.url("/new")
