@@ -130,11 +130,10 @@ struct HookTests {
     func timeout() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])
         let daemon = try await DaemonProcess.started()
-        let first = try hook(
-            daemon, "--on", "completed", "--timeout", "3s", "--retries", "0",
-            command: "[ $DLD_ID = 1 ] || sleep 600; \(command)")
-        try await waitForCursor()
         for _ in 1...2 { #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded) }
+        let first = try hook(
+            daemon, "--after", "0", "--on", "completed", "--timeout", "5s", "--retries", "0",
+            command: "[ $DLD_ID = 1 ] || sleep 600; \(command)")
         #expect(try await first.wait() == .exited(75))
         #expect(first.standardError.contains("was ended with the time of --timeout; it runs again with the next run"))
         #expect(first.standardError.contains("dlctl: the time of --timeout is over"), "\(first.standardError)")
@@ -161,10 +160,10 @@ struct HookTests {
     func lateSuccess() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 100))]])
         let daemon = try await DaemonProcess.started()
-        let first = try hook(
-            daemon, "--on", "completed", "--timeout", "3s", command: "trap '' TERM; sleep 5; \(command)")
-        try await waitForCursor()
         #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded)
+        let first = try hook(
+            daemon, "--after", "0", "--on", "completed", "--timeout", "5s",
+            command: "trap '' TERM; sleep 8; \(command)")
         #expect(try await first.wait() == .exited(75))
         #expect(lines().count == 1)
         let second = try hook(daemon, "--on", "completed", "--timeout", "1s", command: command)
