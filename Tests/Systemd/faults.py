@@ -128,7 +128,9 @@ class Faults:
             })
         print(f"  after 1,000 tasks {samples[1]}, after 3,000 {samples[-1]}")
         for name, slack in [("KiB", 4 << 10), ("files", 16), ("threads", 4)]:
-            check(samples[-1][name] <= samples[1][name] + slack, f"{name} grows: {samples}")
+            # The allocator returns memory now and then: one of the first rounds may find little.
+            first = max(sample[name] for sample in samples[:2])
+            check(samples[-1][name] <= first + slack, f"{name} grows: {samples}")
         check(samples[-1]["log"] <= 64 << 20, f"the log grows: {samples}")
 
     # Time
