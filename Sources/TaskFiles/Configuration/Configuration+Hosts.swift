@@ -16,7 +16,7 @@ extension Configuration {
             var host = Host()
             host.access.scheme = pattern.scheme
             typealias Key = ConfigurationKeys.Host
-            let values = value.mapping(KeyTable(Key.self))
+            let values = value.mapping(Key.self)
             for (key, value) in values?.entries(Key.self) ?? [] {
                 switch key {
                 case .connections: host.connections = value.integer(in: Bound.connectionsPerHost)
@@ -114,7 +114,7 @@ extension Configuration {
         guard value.shape == .mapping else {
             return value.parse(expected) { $0 == "default" ? trust : nil }
         }
-        guard let values = value.mapping(KeyTable(ConfigurationKeys.Trust.self), expected) else { return nil }
+        guard let values = value.mapping(ConfigurationKeys.Trust.self, expected) else { return nil }
         for (key, value) in values.entries(ConfigurationKeys.Trust.self) {
             switch key {
             case .caFile:

@@ -95,7 +95,7 @@ extension Configuration {
     }
 
     private mutating func readRetry(_ section: YAMLValue) {
-        guard let values = section.mapping(KeyTable(ConfigurationKeys.Retry.self)) else { return }
+        guard let values = section.mapping(ConfigurationKeys.Retry.self) else { return }
         for (key, value) in values.entries(ConfigurationKeys.Retry.self) {
             switch key {
             case .attempts: set(\.retry.attempts, value.integer(in: Bound.attempts))
@@ -190,7 +190,7 @@ extension Configuration {
 
     private static func window(_ value: YAMLValue) -> ScheduleWindow? {
         typealias Key = ConfigurationKeys.Window
-        guard let values = value.mapping(KeyTable(Key.self), "a window with days, from, to and limits")
+        guard let values = value.mapping(Key.self, "a window with days, from, to and limits")
         else { return nil }
         var window = ScheduleWindow()
         for (key, value) in values.entries(Key.self) {
@@ -225,7 +225,7 @@ extension Configuration {
                 if let path = value.absolutePath() { queues.append(QueuePattern(path: path)) }
                 continue
             }
-            guard let parts = value.mapping(KeyTable(ConfigurationKeys.Queue.self)) else { continue }
+            guard let parts = value.mapping(ConfigurationKeys.Queue.self) else { continue }
             var pattern = QueuePattern(path: "")
             for (key, value) in parts.entries(ConfigurationKeys.Queue.self) {
                 switch key {
@@ -258,7 +258,7 @@ extension Configuration {
             return
         }
         for value in values {
-            guard let parts = value.mapping(KeyTable(ConfigurationKeys.Watch.self), "a mapping with a directory") else {
+            guard let parts = value.mapping(ConfigurationKeys.Watch.self, "a mapping with a directory") else {
                 continue
             }
             guard let place = parts[ConfigurationKeys.Watch.directory] else {

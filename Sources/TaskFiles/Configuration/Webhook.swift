@@ -45,7 +45,7 @@ extension Configuration {
 
     private static func webhook(_ value: YAMLValue, baseDirectory: String, _ files: NamedFiles) -> Webhook? {
         typealias Key = ConfigurationKeys.Webhook
-        guard let values = value.mapping(KeyTable(Key.self), "a mapping with a url") else { return nil }
+        guard let values = value.mapping(Key.self, "a mapping with a url") else { return nil }
         guard let url = values[Key.url] else {
             value.reportEntry("has no \"url\"")
             return nil

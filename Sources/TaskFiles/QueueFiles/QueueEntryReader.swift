@@ -72,9 +72,7 @@ struct QueueEntryReader {
             options = mapping
         }
         if !task.speaksHTTP { dropDefaultsOfHTTP(from: &task, butFor: options) }
-        if let file = task.file, !task.isForm, UploadPlace(task.url) == .directory {
-            task.url = UploadPlace.url(of: file, beneath: task.url)
-        }
+        task.appendUploadName()
         do {
             try task.check()
         } catch {

@@ -219,14 +219,19 @@ struct YAMLValue {
         }
         return mapping
     }
-}
 
-extension YAMLValue {
-    /// Returns the keys and values of a mapping whose keys an enumeration lists; none where the value is no mapping.
+    /// Returns the keys and values of a mapping whose keys an enumeration lists.
+    func mapping<Key: CaseIterable & RawRepresentable<String>>(
+        _ keys: Key.Type, _ expected: String = "a mapping of keys to values"
+    ) -> YAMLMapping? {
+        mapping(KeyTable(keys), expected)
+    }
+
+    /// Returns the keys and values of such a mapping; none where the value is no mapping.
     func entries<Key: CaseIterable & RawRepresentable<String>>(
         _ keys: Key.Type, _ expected: String = "a mapping of keys to values"
     ) -> [(key: Key, value: YAMLValue)] {
-        mapping(KeyTable(keys), expected)?.entries(keys) ?? []
+        mapping(keys, expected)?.entries(keys) ?? []
     }
 }
 

@@ -48,6 +48,14 @@ public enum UploadPlace: Sendable, Equatable {
     }
 }
 
+extension TaskSpecification {
+    /// Appends the name of an upload's file to a URL that ends in a slash. A form is sent to the URL as it is.
+    package mutating func appendUploadName() {
+        guard let file = self.file, !isForm, UploadPlace(url) == .directory else { return }
+        url = UploadPlace.url(of: file, beneath: url)
+    }
+}
+
 extension UInt8 {
     fileprivate var isUnreserved: Bool { isLetterOrDigit || Array("-._~".utf8).contains(self) }
 }

@@ -120,16 +120,13 @@ struct Admission {
         _ asked: TaskSpecification, after before: TaskSpecification, names: Bool, owner: UInt32
     ) throws(FieldError) -> NewTask {
         var specification = asked
-        // As for a new upload, a URL that ends in a slash gets the file's name.
-        if asked.url != before.url, let file = asked.file, !asked.isForm {
-            switch UploadPlace(asked.url) {
-            case .directory: specification.url = UploadPlace.url(of: file, beneath: asked.url)
-            case .directoryWithQuery:
+        if asked.kind == .upload, asked.url != before.url, !asked.isForm {
+            guard UploadPlace(asked.url) != .directoryWithQuery else {
                 throw FieldError(
                     field: "url",
                     message: "ends in / before its query or fragment; give the name of the file before it")
-            case .file: break
             }
+            specification.appendUploadName()
         }
         let address = try Self.validate(specification)
         try checkSecrets(asked, before, address, owner: owner)

@@ -52,9 +52,7 @@ struct MultipartPart: Sendable {
     }
 }
 
-/// A reader of a part's bytes, in order.
-///
-/// One thread at a time uses it. It may block.
+/// A reader of a part's bytes, in order. It is used by one thread at a time, which it may block.
 public protocol MultipartReader: Sendable {
     /// Writes the next bytes to the start of `space`, which is never empty.
     ///

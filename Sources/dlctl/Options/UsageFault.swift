@@ -86,7 +86,7 @@ struct UsageFault: Equatable {
         ("--limit <n>", "a positive whole number"),
         ("--download", "a rate in bytes per second such as 500K or 2M, none or config"),
         ("--upload", "a rate in bytes per second such as 500K or 2M, none or config"),
-        ("--max-attempts", "a whole number from 1 to 1000000"),
+        ("--max-attempts", "a whole number from 1 to \(TaskSpecification.Limit.attempts.upperBound)"),
         ("--max-size", "a size such as 500K, 2MB or 1.5GiB"),
         ("--connect-timeout", "a time above 0 and up to 7d, such as 500ms, 30s or 10m"),
         ("--stall-timeout", "a time above 0 and up to 7d, such as 500ms, 30s or 10m"),
